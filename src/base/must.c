@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "base/must.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+_Noreturn void must_fail(const char *expected, const char *file, int line)
+{
+    fprintf(stderr, "weir: broken invariant at %s:%d: expected %s\n", file, line, expected);
+    abort();
+}

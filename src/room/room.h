@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_ROOM_ROOM_H
+#define WEIR_ROOM_ROOM_H
+
+/*
+ * One waiting room as a state machine. It has no clock, no lock, no file and no randomness of its own: time comes in through
+ * room_tick, memory as pages the owner puts into it, and everything a visitor is told comes out as a `struct standing`.
+ *
+ * Each function below is one operation: it takes effect as a whole or, when it returns an error, not at all. The caller
+ * serialises operations on one room. If the process dies inside one, the next owner calls room_rollback before anything
+ * else and finds the room as it was before that operation.
+ *
+ * Before each operation the room must own at least ROOM_SPARE_PAGES spare pages or as many as its owner could find
+ * (memory_give, memory_take_back): an operation that finds none refuses with ERROR_QUEUE_FULL.
+ */
+
+#include "base/error.h"
+#include "base/holder.h"
+#include "base/span.h"
+#include "room/settings.h"
+#include "room/ticket.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct room;
+struct memory;
+
+#define ROOM_SPARE_PAGES 8
+
+/* A place in a line, and whose: what a ticket or a pass names. */
+struct place {
+    uint32_t epoch;
+    uint32_t count; /* from 1, dense within an epoch */
+    struct holder holder;
+};
+
+/* What a visitor may be told about their ticket after an operation. */
+struct standing {
+    struct place place;
+    enum ticket_state state;
+    bool is_trusted;
+    bool is_ready;  /* called, or already inside: an enter succeeds */
+    bool is_repeat; /* join, enter: nothing new happened, this is what the first try did */
+    uint8_t key_id; /* that signed the ticket */
+    uint8_t tier;
+    uint8_t pass_key_id; /* after enter */
+    uint32_t issued_sec; /* wall clock at join, signed into the ticket */
+    uint32_t position;   /* 1 = next; 0 after enter */
+    uint32_t waited_sec;
+    uint32_t eta_sec, eta_low_sec, eta_high_sec;
+    uint32_t next_poll_sec;
+    uint32_t iat_sec;        /* after enter: wall clock, signed into the pass */
+    uint32_t pass_life_sec;  /* after enter: exp - iat */
+    uint32_t arrive_ttl_sec; /* how long until the pass must first be seen at the gate */
+};
+
+/* An idempotency key: a keyed hash of room, operation, holder scope and key; and a hash of the request it came with. */
+struct request_key {
+    bool is_set;
+    struct holder scope; /* uniform 96 bits */
+    uint64_t body;
+};
+
+struct join {
+    struct holder holder;
+    bool is_trusted;
+    uint8_t key_id;    /* that will sign the ticket */
+    uint32_t wall_sec; /* time of issue */
+    struct request_key request;
+};
+
+struct enter {
+    struct place place;
+    uint8_t key_id; /* that will sign the pass */
+    uint32_t wall_sec;
+    struct request_key request;
+};
+
+struct figures {
+    uint32_t epoch;
+    uint64_t in_state[TICKET_STATES]; /* people by state; DONE counts all who ever were */
+    uint64_t issued;                  /* tickets ever issued in this epoch */
+    uint64_t calls;
+    uint64_t refunds;     /* calls whose pace was given back: the called never came */
+    uint64_t keys_dropped; /* idempotency keys forgotten early because their table was full */
+};
+
+/* Bytes of a room itself; the owner gives that much zeroed memory, page-aligned, within the memory's zone. */
+#define ROOM_BYTES (6 * 4096)
+
+/*
+ * Makes a room in `at`. `base` is the start of the zone that all its pages come from. `epoch` must be higher than that of any
+ * room of this name before.
+ */
+struct room *room_init(void *at, void *base, struct span name, uint32_t epoch, const struct settings *settings);
+
+struct span room_name(const struct room *room);
+struct memory *room_memory(struct room *room);
+const struct settings *room_settings(const struct room *room);
+
+/* Takes a new line-up of settings. ERROR_INVALID_REQUEST when too many different session_max_sec are in use at once. */
+enum error room_set_settings(struct room *room, const struct settings *settings);
+
+/* One ticket per holder: joining again returns the same. With `retry_after_sec` filled on QUEUE_FULL and ROOM_CLOSED. */
+enum error room_join(struct room *room, const struct join *join, struct standing *standing, uint32_t *retry_after_sec);
+
+/* Tells where the ticket stands; being told counts as being seen. */
+enum error room_status(struct room *room, const struct place *place, struct standing *standing);
+
+enum error room_enter(struct room *room, const struct enter *enter, struct standing *standing);
+enum error room_leave(struct room *room, const struct place *place);
+
+/* Leaves after a grace of ROOM_LEAVE_GRACE_SEC unless the ticket is seen again. */
+#define ROOM_LEAVE_GRACE_SEC 10
+enum error room_leave_soon(struct room *room, const struct place *place);
+
+/* At the gate: the first request arrives, later ones renew. */
+enum error room_session_touch(struct room *room, const struct place *place);
+enum error room_session_end(struct room *room, const struct place *place);
+
+/* Advances the room's clock, ends what is over and calls whom the pace allows. Several bounded operations. */
+void room_tick(struct room *room, uint32_t elapsed_ms);
+
+/* Nobody is in the room and its pace has nothing to regain: it need not be ticked. */
+bool room_is_at_rest(const struct room *room);
+
+struct figures room_figures(const struct room *room);
+
+/* What a holder of the room's lock does first after its former owner died. */
+void room_rollback(struct room *room);
+
+/* Walks everything and aborts on any broken invariant. For tests and for the rare recovery: O(tickets). */
+void room_check(const struct room *room);
+
+#endif
