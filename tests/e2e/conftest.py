@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Fixtures of the end-to-end tests.
+
+    def test_something(weir):
+        server = weir(rooms={"concert": "rate=1 burst=1"}, gate="concert")
+        token = server.api().ticket("concert")
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from weirtest import Nginx  # noqa: E402
+
+
+@pytest.fixture
+def weir(tmp_path):
+    """Makes and starts a server (`start=False` only makes it). All are stopped, and looked at, when the test is over."""
+    servers = []
+
+    def make(start=True, **kwargs):
+        server = Nginx(tmp_path / f"nginx{len(servers)}", **kwargs)
+        servers.append(server)
+        return server.start() if start else server
+
+    yield make
+
+    problems = []
+    for server in servers:
+        try:
+            server.stop()
+        except AssertionError as problem:
+            problems.append(str(problem))
+    assert not problems, "\n".join(problems)
