@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_BASE_ROOM_ID_H
+#define WEIR_BASE_ROOM_ID_H
+
+/* The name of a room: 1 to 64 of `A-Z a-z 0-9 _ . : -`. Safe as it is in a path, a log line, JSON and a Redis key. */
+
+#include "base/span.h"
+
+#include <stdbool.h>
+
+#define ROOM_ID_MAX 64
+
+bool room_id_is_valid(struct span id);
+
+#endif
