@@ -3,10 +3,9 @@
 
 #include "base/must.h"
 
-static const struct error_info errors[] = {
-    [ERROR_NONE] = {0, "", "", ""},
+static const struct error_info errors[] = {[ERROR_NONE] = {0, "", "", ""},
 #define ERROR_ROW(name, status, code, message, meaning) [ERROR_##name] = {status, code, message, meaning},
-    ERROR_LIST(ERROR_ROW)
+                                           ERROR_LIST(ERROR_ROW)
 #undef ERROR_ROW
 };
 

@@ -10,10 +10,10 @@
 
 _Noreturn void must_fail(const char *expected, const char *file, int line);
 
-#define must(expected)                                                                                       \
-    do {                                                                                                     \
-        if (__builtin_expect(!(expected), 0))                                                                \
-            must_fail(#expected, __FILE__, __LINE__);                                                        \
+#define must(expected)                                \
+    do {                                              \
+        if (__builtin_expect(!(expected), 0))         \
+            must_fail(#expected, __FILE__, __LINE__); \
     } while (0)
 
 #endif

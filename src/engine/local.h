@@ -29,6 +29,9 @@ void local_zone_reconfigure(struct local_zone *zone, const struct local_zone_opt
 /* Makes the room or gives it new settings. ERROR_QUEUE_FULL: no room for another room. */
 enum error local_zone_put_room(struct local_zone *zone, struct span name, const struct settings *settings);
 
+/* Stops everybody, checks every room (room_check) and that no page is lost or in two places; aborts if not. */
+void local_zone_check(struct local_zone *zone);
+
 /* One per process. Allocated with malloc; the zone outlives it. */
 struct engine *local_engine_new(struct local_zone *zone);
 void local_engine_free(struct engine *engine);

@@ -82,7 +82,7 @@ struct figures {
     uint64_t in_state[TICKET_STATES]; /* people by state; DONE counts all who ever were */
     uint64_t issued;                  /* tickets ever issued in this epoch */
     uint64_t calls;
-    uint64_t refunds;     /* calls whose pace was given back: the called never came */
+    uint64_t refunds;      /* calls whose pace was given back: the called never came */
     uint64_t keys_dropped; /* idempotency keys forgotten early because their table was full */
 };
 
@@ -93,7 +93,8 @@ struct figures {
  * Makes a room in `at`. `base` is the start of the zone that all its pages come from. `epoch` must be higher than that of any
  * room of this name before.
  */
-struct room *room_init(void *at, void *base, struct span name, uint32_t epoch, const struct settings *settings);
+struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
+                       const struct settings *settings);
 
 struct span room_name(const struct room *room);
 struct memory *room_memory(struct room *room);
@@ -103,7 +104,8 @@ const struct settings *room_settings(const struct room *room);
 enum error room_set_settings(struct room *room, const struct settings *settings);
 
 /* One ticket per holder: joining again returns the same. With `retry_after_sec` filled on QUEUE_FULL and ROOM_CLOSED. */
-enum error room_join(struct room *room, const struct join *join, struct standing *standing, uint32_t *retry_after_sec);
+enum error room_join(struct room *room, const struct join *join, struct standing *standing,
+                     uint32_t *retry_after_sec);
 
 /* Tells where the ticket stands; being told counts as being seen. */
 enum error room_status(struct room *room, const struct place *place, struct standing *standing);
@@ -130,7 +132,10 @@ struct figures room_figures(const struct room *room);
 /* What a holder of the room's lock does first after its former owner died. */
 void room_rollback(struct room *room);
 
-/* Walks everything and aborts on any broken invariant. For tests and for the rare recovery: O(tickets). */
-void room_check(const struct room *room);
+/*
+ * Walks everything and aborts on any broken invariant. Returns how many pages the room holds, spare ones included.
+ * For tests and for the rare recovery: O(tickets).
+ */
+uint32_t room_check(const struct room *room);
 
 #endif

@@ -27,9 +27,9 @@ struct ticket_life {
     const char *name;
     bool is_in_line; /* counted in positions, may be called */
     bool holds_slot;
-    bool is_alive;                   /* its page must stay */
+    bool is_alive;                    /* its page must stay */
     enum ticket_state when_time_over; /* TICKET_NONE: its time is never over */
-    unsigned next;                   /* bit set of the states that may follow */
+    unsigned next;                    /* bit set of the states that may follow */
 };
 
 const struct ticket_life *ticket_life(enum ticket_state state);
@@ -39,6 +39,7 @@ enum ticket_flag {
     TICKET_TOLD = 1,    /* an answer said "you may enter" */
     TICKET_LEAVING = 2, /* said goodbye; the next poll takes it back */
     TICKET_TRUSTED = 4, /* the holder is an identity the operator vouches for */
+    TICKET_PAID = 8,    /* its call was paid for from the pace */
 };
 
 /*

@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The zone is laid out as: its head with the pool of free pages, a hash table from names to rooms, the rooms, the pages.
+ *
+ * Every room has a robust lock. Whoever finds that its last owner died rolls that owner's operation back and goes on. Pages
+ * move between the pool and a room under the pool's own robust lock, before and after a room's operation but never inside it, and
+ * the pool's undo log covers both ends of the move. So the rule for a dead room owner is: first the pool, then the room.
+ *
+ * Rooms are never taken out of the table, so finding one needs no lock.
+ */
+
+#include "engine/local.h"
+
+#include "base/memory.h"
+#include "base/must.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#define TICK_MS 100
+
+/* A room keeps this many spare pages at hand; fewer or more are set right in one go. */
+#define STOCK_FILL  (2 * ROOM_SPARE_PAGES)
+#define STOCK_LIMIT (4 * STOCK_FILL)
+
+#define ROOMS_FULL_RETRY_SEC 60
+
+struct slot {
+    pthread_mutex_t lock;
+    uint64_t ticked_ms; /* 0 = never */
+    _Alignas(PAGE_BYTES) unsigned char room[ROOM_BYTES];
+};
+
+struct local_zone {
+    pthread_mutex_t lock; /* of everything in this head but `table` */
+    struct memory pool;
+    page_ref fresh; /* pages from here on were never used */
+    page_ref end;
+    uint32_t next_epoch;
+    uint32_t rooms_max;
+    _Atomic uint32_t rooms;
+    struct local_zone_options options;
+    struct slot *slots;
+    uint32_t table_mask;
+    _Atomic uint32_t *table; /* 1 + index of a room; 0 = free */
+};
+
+struct local_engine {
+    struct engine engine;
+    struct local_zone *zone;
+};
+
+static void local_submit(struct engine *engine, struct engine_call *call);
+static void local_tick(struct engine *engine, uint64_t now_ms);
+static const char *local_trouble(struct engine *engine);
+
+struct engine *local_engine_new(struct local_zone *zone)
+{
+    struct local_engine *local = malloc(sizeof(*local));
+
+    if (local == NULL)
+        return NULL;
+    *local = (struct local_engine){{local_submit, local_tick, local_trouble}, zone};
+    return &local->engine;
+}
+
+void local_engine_free(struct engine *engine)
+{
+    free(engine);
+}
+
+/* ---- layout ---- */
+
+static size_t rounded(size_t bytes)
+{
+    return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* Twice as many entries as rooms at least, so that a walk soon meets a free one. */
+static uint32_t table_entries(uint32_t rooms_max)
+{
+    uint32_t entries = 16;
+
+    while (entries < 2 * rooms_max)
+        entries *= 2;
+    return entries;
+}
+
+struct layout {
+    size_t table, slots, pages;
+};
+
+static struct layout layout_for(uint32_t rooms_max)
+{
+    size_t table = rounded(sizeof(struct local_zone));
+    size_t slots = table + rounded(table_entries(rooms_max) * sizeof(uint32_t));
+
+    return (struct layout){table, slots, slots + rooms_max * sizeof(struct slot)};
+}
+
+size_t local_zone_least_bytes(uint32_t rooms_max)
+{
+    return layout_for(rooms_max).pages + (size_t)rooms_max * STOCK_FILL * PAGE_BYTES;
+}
+
+static void lock_init(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attributes;
+
+    must(pthread_mutexattr_init(&attributes) == 0);
+    must(pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED) == 0);
+    must(pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST) == 0);
+    must(pthread_mutex_init(lock, &attributes) == 0);
+    must(pthread_mutexattr_destroy(&attributes) == 0);
+}
+
+struct local_zone *local_zone_init(void *memory, size_t bytes, const struct local_zone_options *options)
+{
+    struct layout layout = layout_for(options->rooms_max);
+    struct local_zone *zone = memory;
+    unsigned char *base = memory;
+
+    must((uintptr_t)memory % PAGE_BYTES == 0 && options->rooms_max > 0);
+    must(bytes >= local_zone_least_bytes(options->rooms_max) && bytes / PAGE_BYTES < UINT32_MAX);
+    lock_init(&zone->lock);
+    memory_init(&zone->pool, base);
+    zone->fresh = (page_ref)(layout.pages / PAGE_BYTES);
+    zone->end = (page_ref)(bytes / PAGE_BYTES);
+    zone->next_epoch = 1;
+    zone->rooms_max = options->rooms_max;
+    zone->options = *options;
+    zone->table_mask = table_entries(options->rooms_max) - 1;
+    zone->table = (_Atomic uint32_t *)(base + layout.table);
+    zone->slots = (struct slot *)(base + layout.slots);
+    return zone;
+}
+
+/* ---- locks ---- */
+
+static void zone_lock(struct local_zone *zone)
+{
+    int error = pthread_mutex_lock(&zone->lock);
+
+    if (error == EOWNERDEAD) {
+        memory_rollback(&zone->pool);
+        error = pthread_mutex_consistent(&zone->lock);
+    }
+    must(error == 0);
+}
+
+static void zone_unlock(struct local_zone *zone)
+{
+    memory_commit(&zone->pool);
+    must(pthread_mutex_unlock(&zone->lock) == 0);
+}
+
+static struct room *slot_room(struct slot *slot)
+{
+    return (struct room *)slot->room;
+}
+
+static struct room *slot_lock(struct local_zone *zone, struct slot *slot)
+{
+    int error = pthread_mutex_lock(&slot->lock);
+
+    if (error == EOWNERDEAD) {
+        /* It may have died while moving a page: that is undone under the pool's lock. */
+        zone_lock(zone);
+        zone_unlock(zone);
+        room_rollback(slot_room(slot));
+        error = pthread_mutex_consistent(&slot->lock);
+    }
+    must(error == 0);
+    return slot_room(slot);
+}
+
+static void slot_unlock(struct slot *slot)
+{
+    must(pthread_mutex_unlock(&slot->lock) == 0);
+}
+
+/* ---- pages ---- */
+
+static page_ref pool_take(struct local_zone *zone)
+{
+    page_ref page = memory_take_back(&zone->pool, &zone->pool);
+
+    if (page == 0 && zone->fresh < zone->end) {
+        page = zone->fresh;
+        memory_set(&zone->pool, zone->fresh, page + 1);
+    }
+    return page;
+}
+
+/* Fills a room's stock before an operation. A pool that has run dry shows as QUEUE_FULL where pages are needed. */
+static void stock_fill(struct local_zone *zone, struct room *room)
+{
+    struct memory *memory = room_memory(room);
+
+    if (memory->spare_count >= ROOM_SPARE_PAGES)
+        return;
+    zone_lock(zone);
+    while (memory->spare_count < STOCK_FILL) {
+        page_ref page = pool_take(zone);
+        if (page == 0)
+            break;
+        memory_give(memory, page, &zone->pool);
+        memory_commit(&zone->pool);
+    }
+    zone_unlock(zone);
+}
+
+static void stock_trim(struct local_zone *zone, struct room *room)
+{
+    struct memory *memory = room_memory(room);
+
+    if (memory->spare_count <= STOCK_LIMIT)
+        return;
+    zone_lock(zone);
+    while (memory->spare_count > STOCK_FILL) {
+        memory_give(&zone->pool, memory_take_back(memory, &zone->pool), &zone->pool);
+        memory_commit(&zone->pool);
+    }
+    zone_unlock(zone);
+}
+
+/* ---- rooms ---- */
+
+static uint32_t name_hash(struct span name)
+{
+    uint32_t hash = 2166136261U;
+
+    for (size_t i = 0; i < name.len; i++)
+        hash = (hash ^ (unsigned char)name.data[i]) * 16777619U;
+    return hash;
+}
+
+static struct slot *slot_find(struct local_zone *zone, struct span name)
+{
+    for (uint32_t at = name_hash(name) & zone->table_mask;; at = (at + 1) & zone->table_mask) {
+        uint32_t entry = atomic_load_explicit(&zone->table[at], memory_order_acquire);
+        if (entry == 0)
+            return NULL;
+        if (span_equal(room_name(slot_room(&zone->slots[entry - 1])), name))
+            return &zone->slots[entry - 1];
+    }
+}
+
+static void slot_publish(struct local_zone *zone, uint32_t index)
+{
+    uint32_t at = name_hash(room_name(slot_room(&zone->slots[index]))) & zone->table_mask;
+
+    while (atomic_load_explicit(&zone->table[at], memory_order_relaxed) != 0)
+        at = (at + 1) & zone->table_mask;
+    atomic_store_explicit(&zone->table[at], index + 1, memory_order_release);
+}
+
+/* A maker that died between finishing a room and publishing it leaves one that only a look at all rooms finds. */
+static bool slot_republish(struct local_zone *zone, struct span name)
+{
+    for (uint32_t i = 0; i < zone->rooms; i++)
+        if (span_equal(room_name(slot_room(&zone->slots[i])), name)) {
+            slot_publish(zone, i);
+            return true;
+        }
+    return false;
+}
+
+static void slot_make(struct local_zone *zone, struct span name, const struct settings *settings)
+{
+    uint32_t index = zone->rooms;
+    struct slot *slot = &zone->slots[index];
+
+    memset(slot, 0, sizeof(*slot));
+    lock_init(&slot->lock);
+    room_init(slot->room, zone->pool.base, name, zone->next_epoch, settings);
+    memory_set(&zone->pool, zone->next_epoch, zone->next_epoch + 1);
+    memory_set(&zone->pool, zone->rooms, index + 1);
+    memory_commit(&zone->pool);
+    slot_publish(zone, index);
+}
+
+/* NULL: there are as many rooms as there may be. */
+static struct slot *slot_find_or_make(struct local_zone *zone, struct span name,
+                                      const struct settings *settings)
+{
+    struct slot *slot = slot_find(zone, name);
+
+    if (slot != NULL)
+        return slot;
+    zone_lock(zone);
+    slot = slot_find(zone, name);
+    if (slot == NULL && !slot_republish(zone, name) && zone->rooms < zone->rooms_max)
+        slot_make(zone, name, settings);
+    zone_unlock(zone);
+    return slot_find(zone, name);
+}
+
+enum error local_zone_put_room(struct local_zone *zone, struct span name, const struct settings *settings)
+{
+    struct slot *slot = slot_find_or_make(zone, name, settings);
+
+    if (slot == NULL)
+        return ERROR_QUEUE_FULL;
+    enum error error = room_set_settings(slot_lock(zone, slot), settings);
+    slot_unlock(slot);
+    return error;
+}
+
+void local_zone_reconfigure(struct local_zone *zone, const struct local_zone_options *options)
+{
+    zone_lock(zone);
+    zone->options = *options;
+    zone_unlock(zone);
+}
+
+void local_zone_check(struct local_zone *zone)
+{
+    uint32_t pages = 0;
+
+    for (uint32_t i = 0; i < zone->rooms; i++)
+        slot_lock(zone, &zone->slots[i]);
+    zone_lock(zone);
+    for (uint32_t i = 0; i < zone->rooms; i++)
+        pages += room_check(slot_room(&zone->slots[i]));
+    page_ref first = (page_ref)(layout_for(zone->rooms_max).pages / PAGE_BYTES);
+    must(pages + zone->pool.spare_count + (zone->end - zone->fresh) == zone->end - first);
+    zone_unlock(zone);
+    for (uint32_t i = 0; i < zone->rooms; i++)
+        slot_unlock(&zone->slots[i]);
+}
+
+/* ---- calls ---- */
+
+static enum error run(struct room *room, struct engine_call *call)
+{
+    switch (call->op) {
+    case ENGINE_JOIN:
+        return room_join(room, &call->join, &call->standing, &call->retry_after_sec);
+    case ENGINE_STATUS:
+        return room_status(room, &call->place, &call->standing);
+    case ENGINE_ENTER:
+        return room_enter(room, &call->enter, &call->standing);
+    case ENGINE_LEAVE:
+        return room_leave(room, &call->place);
+    case ENGINE_LEAVE_SOON:
+        return room_leave_soon(room, &call->place);
+    case ENGINE_SESSION_TOUCH:
+        return room_session_touch(room, &call->place);
+    case ENGINE_SESSION_END:
+        return room_session_end(room, &call->place);
+    case ENGINE_FIGURES:
+        call->figures = room_figures(room);
+        return ERROR_NONE;
+    case ENGINE_SETTINGS:
+        call->settings = *room_settings(room);
+        return ERROR_NONE;
+    }
+    must(!"an operation of the list");
+    return ERROR_INVALID_REQUEST;
+}
+
+/* The room a call is for; NULL with the error to give. */
+static struct slot *slot_for(struct local_zone *zone, struct engine_call *call)
+{
+    struct slot *slot = slot_find(zone, call->room);
+
+    if (slot != NULL)
+        return slot;
+    if (call->op == ENGINE_JOIN && zone->options.makes_rooms) {
+        slot = slot_find_or_make(zone, call->room, &zone->options.settings);
+        call->error = ERROR_QUEUE_FULL;
+        call->retry_after_sec = ROOMS_FULL_RETRY_SEC;
+        return slot;
+    }
+    bool names_room = call->op == ENGINE_JOIN || call->op == ENGINE_FIGURES || call->op == ENGINE_SETTINGS;
+    call->error = names_room ? ERROR_ROOM_NOT_FOUND : ERROR_TOKEN_NOT_FOUND;
+    return NULL;
+}
+
+static void local_submit(struct engine *engine, struct engine_call *call)
+{
+    struct local_zone *zone = ((struct local_engine *)engine)->zone;
+
+    call->retry_after_sec = 0;
+    struct slot *slot = slot_for(zone, call);
+    if (slot != NULL) {
+        struct room *room = slot_lock(zone, slot);
+        stock_fill(zone, room);
+        call->retry_after_sec = 0;
+        call->error = run(room, call);
+        stock_trim(zone, room);
+        slot_unlock(slot);
+    }
+    call->done(call);
+}
+
+static void slot_tick(struct local_zone *zone, struct slot *slot, uint64_t now_ms)
+{
+    struct room *room = slot_lock(zone, slot);
+    uint64_t elapsed_ms = now_ms - slot->ticked_ms;
+    bool is_first = slot->ticked_ms == 0 || slot->ticked_ms > now_ms;
+
+    if (is_first || room_is_at_rest(room)) {
+        slot->ticked_ms = now_ms;
+    } else if (elapsed_ms >= TICK_MS) {
+        slot->ticked_ms = now_ms;
+        stock_fill(zone, room);
+        room_tick(room, elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX);
+        stock_trim(zone, room);
+    }
+    slot_unlock(slot);
+}
+
+static void local_tick(struct engine *engine, uint64_t now_ms)
+{
+    struct local_zone *zone = ((struct local_engine *)engine)->zone;
+    uint32_t rooms = zone->rooms;
+
+    for (uint32_t i = 0; i < rooms; i++)
+        slot_tick(zone, &zone->slots[i], now_ms);
+}
+
+static const char *local_trouble(struct engine *engine)
+{
+    (void)engine; /* memory is always there */
+    return NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_ROOM_KEYS_H
+#define WEIR_ROOM_KEYS_H
+
+/*
+ * Idempotency keys of a room: what a request with this key did, kept for KEYS_TTL_SEC in a bounded queue. A key is written in
+ * the same operation as what it stands for, so that there is no moment at which one is known without the other.
+ */
+
+#include "base/map.h"
+#include "base/memory.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define KEYS_TTL_SEC 300
+#define KEYS_PAGES   1024
+#define KEYS_ON_PAGE (PAGE_BYTES / 32)
+#define KEYS_MAX     ((KEYS_PAGES - 1) * KEYS_ON_PAGE)
+
+struct key {
+    struct holder scope;
+    uint32_t count; /* the ticket it made or entered */
+    uint64_t body;
+    uint32_t at; /* deciseconds of the room's clock */
+    uint32_t position : 31;
+    uint32_t is_ready : 1;
+};
+
+struct keys {
+    uint32_t first, last; /* numbers of the oldest and newest key; empty when first > last */
+    uint64_t dropped;     /* forgotten before their time because the queue was full */
+    struct map by_scope;
+    page_ref page[KEYS_PAGES];
+};
+
+void keys_init(struct keys *keys);
+
+/* The key of this scope, or NULL. It may stand for a ticket that is over: the caller looks. */
+struct key *keys_find(const struct keys *keys, struct memory *memory, const struct holder *scope);
+
+/* Adds a key that is not there. False: no page is spare; the caller rolls back. */
+bool keys_add(struct keys *keys, struct memory *memory, const struct key *key);
+
+/*
+ * Forgets the oldest key if its time is over or the queue is full; false if there was nothing to forget.
+ * Frees pages: an operation of its own.
+ */
+bool keys_forget(struct keys *keys, struct memory *memory, uint32_t now);
+
+/* Pages in use. */
+uint32_t keys_pages(const struct keys *keys);
+
+#endif

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The moves of a ticket from state to state. `move` is the only place that changes a state: it asks the life table, keeps
+ * the counts and the line in step, and is where a journal will take its record.
+ */
+
+#include "base/must.h"
+#include "room/state.h"
+
+/* Until an answer told them, a call stands at least this long: browsers wake background tabs once a minute. */
+#define UNTOLD_CALL_SEC 120
+
+static uint32_t later_sec(const struct room *room, uint32_t seconds)
+{
+    uint64_t when = (uint64_t)room_now(room) + (uint64_t)seconds * 10;
+
+    return when < LINE_NEVER ? (uint32_t)when : LINE_NEVER - 1;
+}
+
+static void set_deadline(struct room *room, uint32_t count, uint32_t deadline)
+{
+    line_set_deadline(&room->line, &room->memory, count, deadline);
+}
+
+/* The ticket's bytes must be kept already. */
+static void move(struct room *room, uint32_t count, struct ticket *ticket, enum ticket_state to)
+{
+    const struct ticket_life *from_life = ticket_life(ticket->state);
+    const struct ticket_life *to_life = ticket_life(to);
+    uint32_t *in_state = room->in_state;
+
+    must(ticket_may_become(ticket->state, to));
+    if (from_life->is_alive)
+        memory_set(&room->memory, in_state[ticket->state], in_state[ticket->state] - 1);
+    if (to_life->is_alive)
+        memory_set(&room->memory, in_state[to], in_state[to] + 1);
+    if (from_life->is_in_line && !to_life->is_in_line)
+        line_step_out(&room->line, &room->memory, count);
+    if (!from_life->is_in_line && to_life->is_in_line)
+        line_stand(&room->line, &room->memory, count);
+    ticket->state = to;
+}
+
+static void keep(struct room *room, const struct ticket *ticket)
+{
+    memory_keep(&room->memory, ticket, sizeof(*ticket));
+}
+
+uint32_t room_now(const struct room *room)
+{
+    return (uint32_t)((room->clock_ms + 99) / 100);
+}
+
+struct ticket *room_find(const struct room *room, const struct place *place)
+{
+    struct ticket *ticket = line_find(&room->line, &room->memory, place->count);
+
+    if (place->epoch != room->epoch || ticket == NULL || !ticket_life(ticket->state)->is_alive)
+        return NULL;
+    return holder_equal(&ticket->holder, &place->holder) ? ticket : NULL;
+}
+
+static const struct holder *holder_of_count(const void *owner, uint32_t count)
+{
+    const struct room *room = owner;
+    const struct ticket *ticket = line_find(&room->line, &room->memory, count);
+
+    must(ticket != NULL);
+    return &ticket->holder;
+}
+
+struct map_owner room_holders(struct room *room)
+{
+    return (struct map_owner){&room->memory, holder_of_count, room};
+}
+
+enum error ticket_join(struct room *room, const struct join *join, uint32_t *count)
+{
+    struct map_owner owner = room_holders(room);
+    struct ticket *ticket = line_add(&room->line, &room->memory);
+
+    if (ticket == NULL)
+        return ERROR_QUEUE_FULL;
+    *count = room->line.last;
+    ticket->holder = join->holder;
+    ticket->issued_sec = join->wall_sec;
+    ticket->key_id = join->key_id;
+    ticket->joined = room_now(room);
+    ticket->flags = join->is_trusted ? TICKET_TRUSTED : 0;
+    move(room, *count, ticket, TICKET_WAITING);
+    return map_add(&room->by_holder, &owner, &join->holder, *count) ? ERROR_NONE : ERROR_QUEUE_FULL;
+}
+
+void ticket_return(struct room *room, uint32_t count, struct ticket *ticket)
+{
+    keep(room, ticket);
+    move(room, count, ticket, TICKET_WAITING);
+}
+
+static uint32_t max_of(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+void ticket_call(struct room *room, uint32_t count, struct ticket *ticket)
+{
+    uint32_t stands_sec =
+        max_of(room->settings.claim_ttl_sec, max_of(2U * ticket->poll_sec, UNTOLD_CALL_SEC));
+
+    keep(room, ticket);
+    ticket->flags &= ~(TICKET_TOLD | TICKET_LEAVING);
+    move(room, count, ticket, TICKET_CALLED);
+    if (room->settings.mode == MODE_QUEUE) {
+        ticket->flags |= TICKET_PAID;
+        memory_keep(&room->memory, &room->pace, sizeof(room->pace));
+        pace_spend(&room->pace);
+    }
+    memory_set(&room->memory, room->calls, room->calls + 1);
+    set_deadline(room, count, later_sec(room, stands_sec));
+}
+
+uint32_t session_deadline(const struct room *room, const struct ticket *ticket, uint32_t ttl_sec)
+{
+    uint32_t deadline = later_sec(room, ttl_sec);
+    uint32_t max_sec = room->terms[ticket->terms].session_max_sec;
+
+    if (max_sec == 0 || ticket->entered + (uint64_t)max_sec * 10 >= deadline)
+        return deadline;
+    return ticket->entered + max_sec * 10;
+}
+
+void ticket_enter(struct room *room, uint32_t count, struct ticket *ticket, const struct enter *enter)
+{
+    struct terms *terms = &room->terms[room->terms_now];
+
+    keep(room, ticket);
+    move(room, count, ticket, TICKET_ENTERED);
+    ticket->iat_sec = enter->wall_sec;
+    ticket->entered = room_now(room);
+    ticket->pass_key_id = enter->key_id;
+    ticket->terms = room->terms_now & (ROOM_TERMS - 1);
+    memory_set(&room->memory, terms->users, terms->users + 1);
+    set_deadline(room, count, session_deadline(room, ticket, room->settings.arrive_ttl_sec));
+}
+
+void ticket_arrive(struct room *room, uint32_t count, struct ticket *ticket)
+{
+    keep(room, ticket);
+    move(room, count, ticket, TICKET_ACTIVE);
+    set_deadline(room, count, session_deadline(room, ticket, room->settings.session_ttl_sec));
+}
+
+/* A turn that was not taken is given back: to the pace, so that the next can have it. */
+static void give_back(struct room *room, const struct ticket *ticket)
+{
+    if ((ticket->flags & TICKET_PAID) == 0)
+        return;
+    memory_keep(&room->memory, &room->pace, sizeof(room->pace));
+    pace_refund(&room->pace, &room->settings);
+    memory_set(&room->memory, room->refunds, room->refunds + 1);
+}
+
+void ticket_finish(struct room *room, uint32_t count, struct ticket *ticket)
+{
+    struct map_owner owner = room_holders(room);
+
+    if (ticket->state == TICKET_CALLED)
+        give_back(room, ticket);
+    if (ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE) {
+        struct terms *terms = &room->terms[ticket->terms];
+        must(terms->users > 0);
+        memory_set(&room->memory, terms->users, terms->users - 1);
+    }
+    map_remove(&room->by_holder, &owner, &ticket->holder, count);
+    keep(room, ticket);
+    move(room, count, ticket, TICKET_DONE);
+    line_finish(&room->line, &room->memory, count);
+}
+
+static bool is_overdue(const struct room *room, const struct ticket *ticket)
+{
+    return ticket_life(ticket->state)->is_alive && ticket->deadline <= room_now(room);
+}
+
+static bool goes_away(const struct room *room, const struct ticket *ticket)
+{
+    return is_overdue(room, ticket) && (ticket->flags & TICKET_LEAVING) == 0 &&
+           ticket_life(ticket->state)->when_time_over == TICKET_AWAY;
+}
+
+/* All of a page who fell silent, in one operation: a million who vanish together are eight thousand of these. */
+static void page_goes_away(struct room *room, uint32_t first)
+{
+    uint32_t tickets, away = 0;
+    struct ticket *ticket = line_page(&room->line, &room->memory, first, &tickets);
+    struct line_page_bits who = {{0, 0}};
+    uint32_t deadline = later_sec(room, room->settings.away_ttl_sec);
+
+    for (uint32_t i = 0; i < tickets; i++) {
+        if (!goes_away(room, &ticket[i]))
+            continue;
+        must(ticket_may_become(ticket[i].state, TICKET_AWAY));
+        keep(room, &ticket[i]);
+        ticket[i].state = TICKET_AWAY;
+        ticket[i].deadline = deadline;
+        line_page_bits_add(&who, first + i);
+        away++;
+    }
+    if (away == 0)
+        return;
+    line_step_out_page(&room->line, &room->memory, first, who);
+    memory_set(&room->memory, room->in_state[TICKET_WAITING], room->in_state[TICKET_WAITING] - away);
+    memory_set(&room->memory, room->in_state[TICKET_AWAY], room->in_state[TICKET_AWAY] + away);
+    memory_commit(&room->memory);
+}
+
+void tickets_expire(struct room *room, uint32_t count)
+{
+    uint32_t tickets;
+
+    page_goes_away(room, count);
+    line_page(&room->line, &room->memory, count, &tickets);
+    for (uint32_t i = 0; i < tickets; i++) {
+        struct ticket *ticket = line_find(&room->line, &room->memory, count + i);
+        if (ticket == NULL)
+            return; /* that was the last one alive: the page is gone */
+        if (is_overdue(room, ticket)) {
+            ticket_finish(room, count + i, ticket);
+            memory_commit(&room->memory);
+        }
+    }
+    line_look_again(&room->line, &room->memory, count);
+    memory_commit(&room->memory);
+}
+
+static uint32_t slots_used(const struct room *room)
+{
+    return room->in_state[TICKET_CALLED] + room->in_state[TICKET_ENTERED] + room->in_state[TICKET_ACTIVE];
+}
+
+static bool limits_allow(const struct room *room)
+{
+    const struct settings *settings = &room->settings;
+
+    return (settings->max_active == 0 || slots_used(room) < settings->max_active) &&
+           (settings->max_called == 0 || room->in_state[TICKET_CALLED] < settings->max_called) &&
+           pace_has_call(&room->pace);
+}
+
+uint32_t room_next_call(const struct room *room)
+{
+    const struct settings *settings = &room->settings;
+
+    if (settings->mode != MODE_OPEN && (settings->mode != MODE_QUEUE || !limits_allow(room)))
+        return LINE_NONE;
+    uint32_t first = line_first(&room->line, &room->memory);
+    if (first == LINE_NONE || settings->mode == MODE_OPEN)
+        return first;
+    const struct ticket *ticket = line_find(&room->line, &room->memory, first);
+    return room_now(room) >= ticket->joined + settings->min_wait_sec * 10 ? first : LINE_NONE;
+}

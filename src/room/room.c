@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The operations of a room. Each prepares, changes through the undo log, and ends in commit or rollback; what a ticket does is
+ * in moves.c, what people are told in standing.c.
+ */
+
+#include "room/room.h"
+
+#include "base/must.h"
+#include "room/state.h"
+
+#include <string.h>
+
+/* Bounds on the work of one tick; what is left over is done by the next. */
+#define TICK_PAGES       2048
+#define TICK_KEYS        256
+#define TICK_CALLS       20000
+#define TICK_MOST_MS     1000
+#define CLOSED_RETRY_SEC 30
+
+static enum error finish(struct room *room, enum error error)
+{
+    if (error == ERROR_NONE)
+        memory_commit(&room->memory);
+    else
+        memory_rollback(&room->memory);
+    return error;
+}
+
+struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
+                       const struct settings *settings)
+{
+    struct room *room = at;
+
+    must(name.len > 0 && name.len <= ROOM_NAME_MAX && epoch > 0);
+    memory_init(&room->memory, base);
+    memcpy(room->name, name.data, name.len);
+    room->name_len = (uint32_t)name.len;
+    room->epoch = epoch;
+    room->settings = *settings;
+    room->terms[0].session_max_sec = settings->session_max_sec;
+    pace_init(&room->pace, settings);
+    line_init(&room->line);
+    keys_init(&room->keys);
+    return room;
+}
+
+struct span room_name(const struct room *room)
+{
+    return (struct span){room->name, room->name_len};
+}
+
+struct memory *room_memory(struct room *room)
+{
+    return &room->memory;
+}
+
+const struct settings *room_settings(const struct room *room)
+{
+    return &room->settings;
+}
+
+/* Terms for this session_max_sec: those that have it already, else some that nobody uses. ROOM_TERMS if there are none. */
+static uint32_t terms_for(const struct room *room, uint32_t session_max_sec)
+{
+    uint32_t unused = ROOM_TERMS;
+
+    for (uint32_t i = 0; i < ROOM_TERMS; i++) {
+        if (room->terms[i].session_max_sec == session_max_sec)
+            return i;
+        if (room->terms[i].users == 0)
+            unused = i;
+    }
+    return unused;
+}
+
+enum error room_set_settings(struct room *room, const struct settings *settings)
+{
+    struct memory *memory = &room->memory;
+    uint32_t terms = terms_for(room, settings->session_max_sec);
+
+    if (terms == ROOM_TERMS)
+        return ERROR_INVALID_REQUEST;
+    memory_set(memory, room->settings, *settings);
+    memory_set(memory, room->terms_now, terms);
+    memory_set(memory, room->terms[terms].session_max_sec, settings->session_max_sec);
+    memory_keep(memory, &room->pace, sizeof(room->pace));
+    pace_limit(&room->pace, settings);
+    return finish(room, ERROR_NONE);
+}
+
+/* ---- idempotency ---- */
+
+/* What the key of this request stands for: NULL if it is new, or if what it stood for is over. */
+static const struct key *remembered(struct room *room, const struct request_key *request)
+{
+    const struct key *key = request->is_set ? keys_find(&room->keys, &room->memory, &request->scope) : NULL;
+    const struct ticket *ticket = key == NULL ? NULL : line_find(&room->line, &room->memory, key->count);
+
+    if (ticket == NULL || !ticket_life(ticket->state)->is_alive)
+        return NULL;
+    return key;
+}
+
+static enum error remember(struct room *room, const struct request_key *request,
+                           const struct standing *standing)
+{
+    struct key key = {
+        .scope = request->scope,
+        .count = standing->place.count,
+        .body = request->body,
+        .at = room_now(room),
+        .position = standing->position & 0x7fffffff,
+        .is_ready = standing->is_ready,
+    };
+
+    if (!request->is_set)
+        return ERROR_NONE;
+    struct key *old = keys_find(&room->keys, &room->memory, &request->scope);
+    if (old != NULL) {
+        memory_set(&room->memory, *old, key);
+        return ERROR_NONE;
+    }
+    return keys_add(&room->keys, &room->memory, &key) ? ERROR_NONE : ERROR_QUEUE_FULL;
+}
+
+static void forget_keys(struct room *room, int most)
+{
+    while (most-- > 0 && keys_forget(&room->keys, &room->memory, room_now(room)))
+        memory_commit(&room->memory);
+}
+
+/* ---- join ---- */
+
+static enum error join_allowed(const struct room *room)
+{
+    const struct settings *settings = &room->settings;
+    uint64_t in_line = (uint64_t)room->in_state[TICKET_WAITING] + room->in_state[TICKET_AWAY];
+
+    if (settings->mode == MODE_CLOSED)
+        return ERROR_ROOM_CLOSED;
+    return settings->max_waiting != 0 && in_line >= settings->max_waiting ? ERROR_QUEUE_FULL : ERROR_NONE;
+}
+
+static enum error join_anew(struct room *room, const struct join *join, uint32_t *count)
+{
+    enum error error = join_allowed(room);
+
+    if (error == ERROR_NONE)
+        error = ticket_join(room, join, count);
+    if (error != ERROR_NONE)
+        return error;
+    /* Where there is room nobody waits for a tick. */
+    if (room_next_call(room) == *count)
+        ticket_call(room, *count, line_find(&room->line, &room->memory, *count));
+    return ERROR_NONE;
+}
+
+static enum error join_once(struct room *room, const struct join *join, struct standing *standing)
+{
+    struct map_owner owner = room_holders(room);
+    uint32_t count = map_find(&room->by_holder, &owner, &join->holder);
+    bool is_repeat = count != MAP_NONE;
+    enum error error = ERROR_NONE;
+
+    if (!is_repeat)
+        error = join_anew(room, join, &count);
+    if (error != ERROR_NONE)
+        return error;
+    standing_tell(room, count, line_find(&room->line, &room->memory, count), standing);
+    standing->is_repeat = is_repeat;
+    return remember(room, &join->request, standing);
+}
+
+static enum error repeat_join(struct room *room, const struct key *key, uint64_t body,
+                              struct standing *standing)
+{
+    if (key->body != body)
+        return ERROR_IDEMPOTENCY_CONFLICT;
+    standing_tell(room, key->count, line_find(&room->line, &room->memory, key->count), standing);
+    standing->is_repeat = true;
+    standing->position = key->position;
+    standing->is_ready = key->is_ready;
+    return ERROR_NONE;
+}
+
+enum error room_join(struct room *room, const struct join *join, struct standing *standing,
+                     uint32_t *retry_after_sec)
+{
+    *retry_after_sec = 0;
+    if (join->request.is_set)
+        forget_keys(room, 2);
+    const struct key *key = remembered(room, &join->request);
+    enum error error =
+        key != NULL ? repeat_join(room, key, join->request.body, standing) : join_once(room, join, standing);
+
+    if (error == ERROR_QUEUE_FULL)
+        *retry_after_sec = standing_retry_after(room);
+    if (error == ERROR_ROOM_CLOSED)
+        *retry_after_sec = CLOSED_RETRY_SEC;
+    return finish(room, error);
+}
+
+/* ---- what a ticket's holder does ---- */
+
+enum error room_status(struct room *room, const struct place *place, struct standing *standing)
+{
+    struct ticket *ticket = room_find(room, place);
+
+    if (ticket == NULL)
+        return ERROR_TOKEN_NOT_FOUND;
+    standing_tell(room, place->count, ticket, standing);
+    return finish(room, ERROR_NONE);
+}
+
+static enum error enter_once(struct room *room, const struct enter *enter, struct ticket *ticket,
+                             struct standing *standing)
+{
+    uint32_t count = enter->place.count;
+    bool is_inside = ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE;
+
+    if (!is_inside && ticket->state != TICKET_CALLED) {
+        /* Too early; but whoever asks is there. */
+        standing_tell(room, count, ticket, standing);
+        memory_commit(&room->memory);
+        return ERROR_NOT_READY;
+    }
+    if (!is_inside)
+        ticket_enter(room, count, ticket, enter);
+    standing_tell(room, count, ticket, standing);
+    standing->is_repeat = is_inside;
+    return remember(room, &enter->request, standing);
+}
+
+enum error room_enter(struct room *room, const struct enter *enter, struct standing *standing)
+{
+    if (enter->request.is_set)
+        forget_keys(room, 2);
+    const struct key *key = remembered(room, &enter->request);
+    struct ticket *ticket = room_find(room, &enter->place);
+
+    if (key != NULL && key->body != enter->request.body)
+        return ERROR_IDEMPOTENCY_CONFLICT;
+    if (ticket == NULL)
+        return ERROR_TOKEN_NOT_FOUND;
+    return finish(room, enter_once(room, enter, ticket, standing));
+}
+
+enum error room_leave(struct room *room, const struct place *place)
+{
+    struct ticket *ticket = room_find(room, place);
+
+    if (ticket == NULL)
+        return ERROR_TOKEN_NOT_FOUND;
+    ticket_finish(room, place->count, ticket);
+    return finish(room, ERROR_NONE);
+}
+
+enum error room_leave_soon(struct room *room, const struct place *place)
+{
+    struct ticket *ticket = room_find(room, place);
+    uint32_t grace = room_now(room) + ROOM_LEAVE_GRACE_SEC * 10;
+
+    if (ticket == NULL)
+        return ERROR_TOKEN_NOT_FOUND;
+    /* Those inside unload the waiting page because they go on to the shop. */
+    if (ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE || ticket->deadline <= grace ||
+        (ticket->flags & TICKET_LEAVING) != 0)
+        return ERROR_NONE;
+    memory_keep(&room->memory, ticket, sizeof(*ticket));
+    ticket->flags |= TICKET_LEAVING;
+    if (ticket->state == TICKET_CALLED)
+        ticket->shown = ticket->deadline;
+    line_set_deadline(&room->line, &room->memory, place->count, grace);
+    return finish(room, ERROR_NONE);
+}
+
+enum error room_session_touch(struct room *room, const struct place *place)
+{
+    struct ticket *ticket = room_find(room, place);
+
+    if (ticket == NULL || (ticket->state != TICKET_ENTERED && ticket->state != TICKET_ACTIVE))
+        return ERROR_TOKEN_NOT_FOUND;
+    if (ticket->state == TICKET_ENTERED) {
+        ticket_arrive(room, place->count, ticket);
+    } else if (room->settings.session_renew) {
+        uint32_t deadline = session_deadline(room, ticket, room->settings.session_ttl_sec);
+        /* Renewals within one second are one: a page of a hundred objects writes once. */
+        if (deadline >= ticket->deadline + 10)
+            line_set_deadline(&room->line, &room->memory, place->count, deadline);
+    }
+    return finish(room, ERROR_NONE);
+}
+
+enum error room_session_end(struct room *room, const struct place *place)
+{
+    struct ticket *ticket = room_find(room, place);
+
+    if (ticket == NULL || (ticket->state != TICKET_ENTERED && ticket->state != TICKET_ACTIVE))
+        return ERROR_TOKEN_NOT_FOUND;
+    ticket_finish(room, place->count, ticket);
+    return finish(room, ERROR_NONE);
+}
+
+/* ---- time ---- */
+
+static void advance_clock(struct room *room, uint32_t elapsed_ms)
+{
+    memory_set(&room->memory, room->clock_ms, room->clock_ms + elapsed_ms);
+    memory_keep(&room->memory, &room->pace, sizeof(room->pace));
+    pace_advance(&room->pace, &room->settings, elapsed_ms);
+    memory_commit(&room->memory);
+}
+
+static void expire(struct room *room)
+{
+    for (int pages = 0; pages < TICK_PAGES; pages++) {
+        uint32_t count = line_overdue(&room->line, &room->memory, room_now(room));
+        if (count == LINE_NONE)
+            return;
+        tickets_expire(room, count);
+    }
+}
+
+static void call(struct room *room)
+{
+    for (int calls = 0; calls < TICK_CALLS; calls++) {
+        uint32_t count = room_next_call(room);
+        if (count == LINE_NONE)
+            return;
+        struct ticket *ticket = line_find(&room->line, &room->memory, count);
+        /* Absent, and only not noticed yet: a call goes to someone who is there. */
+        if (ticket->deadline <= room_now(room)) {
+            tickets_expire(room, count - count % LINE_PAGE_COUNT + (count < LINE_PAGE_COUNT));
+            continue;
+        }
+        ticket_call(room, count, ticket);
+        memory_commit(&room->memory);
+    }
+}
+
+void room_tick(struct room *room, uint32_t elapsed_ms)
+{
+    advance_clock(room, elapsed_ms < TICK_MOST_MS ? elapsed_ms : TICK_MOST_MS);
+    expire(room);
+    call(room);
+    forget_keys(room, TICK_KEYS);
+}
+
+bool room_is_at_rest(const struct room *room)
+{
+    for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
+        if (room->in_state[state] != 0)
+            return false;
+    return room->keys.by_scope.entries == 0 && pace_is_full(&room->pace, &room->settings);
+}
+
+/* ---- looking at it ---- */
+
+struct figures room_figures(const struct room *room)
+{
+    struct figures figures = {
+        .epoch = room->epoch,
+        .issued = room->line.last,
+        .calls = room->calls,
+        .refunds = room->refunds,
+        .keys_dropped = room->keys.dropped,
+    };
+    uint64_t alive = 0;
+
+    for (int state = TICKET_WAITING; state < TICKET_DONE; state++) {
+        figures.in_state[state] = room->in_state[state];
+        alive += room->in_state[state];
+    }
+    figures.in_state[TICKET_DONE] = figures.issued - alive;
+    return figures;
+}
+
+void room_rollback(struct room *room)
+{
+    memory_rollback(&room->memory);
+}
+
+uint32_t room_check(const struct room *room)
+{
+    uint64_t in_state[TICKET_STATES] = {0}, alive = 0;
+    uint32_t users[ROOM_TERMS] = {0};
+    struct map_owner owner = room_holders((struct room *)(uintptr_t)room);
+
+    must(room->memory.undo_used == 0);
+    uint32_t pages = line_check(&room->line, &room->memory);
+    for (uint32_t count = 1; count <= room->line.last; count++) {
+        const struct ticket *ticket = line_find(&room->line, &room->memory, count);
+        if (ticket == NULL || ticket->state == TICKET_DONE)
+            continue;
+        must(ticket->state != TICKET_NONE);
+        in_state[ticket->state]++;
+        alive++;
+        must(map_find(&room->by_holder, &owner, &ticket->holder) == count);
+        if (ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE)
+            users[ticket->terms]++;
+    }
+    for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
+        must(in_state[state] == room->in_state[state]);
+    for (int i = 0; i < ROOM_TERMS; i++)
+        must(users[i] == room->terms[i].users);
+    must(room->by_holder.entries == alive);
+    must(line_standing(&room->line) == room->in_state[TICKET_WAITING]);
+    must(room->calls >= room->refunds);
+    return pages + map_pages(&room->by_holder) + keys_pages(&room->keys) + room->memory.spare_count;
+}
