@@ -165,10 +165,26 @@ static void slot_add(struct bucket *bucket, struct memory *log, uint16_t tag, ui
     bucket->used++;
 }
 
+/* Keeps what closing the gap at `slot` may change: the run of entries from there on. */
+static void keep_run(const struct bucket *bucket, struct memory *memory, uint32_t slot)
+{
+    uint32_t end = slot;
+
+    while (end < BUCKET_ENTRIES && bucket->tag[end] != 0)
+        end++;
+    if (end == BUCKET_ENTRIES) { /* goes on at the front */
+        memory_keep(memory, bucket, sizeof(*bucket));
+        return;
+    }
+    memory_keep(memory, &bucket->tag[slot], (end - slot) * sizeof(bucket->tag[0]));
+    memory_keep(memory, &bucket->number[slot], (end - slot) * sizeof(bucket->number[0]));
+    memory_keep(memory, &bucket->used, sizeof(bucket->used));
+}
+
 /* Entries behind the gap move up unless that would bring them before their home. */
 static void slot_remove(struct bucket *bucket, struct memory *memory, uint32_t slot)
 {
-    memory_keep(memory, bucket, sizeof(*bucket));
+    keep_run(bucket, memory, slot);
     bucket->used--;
     for (uint32_t next = slot_after(slot); bucket->tag[next] != 0; next = slot_after(next)) {
         uint32_t home = home_of(bucket->tag[next]);

@@ -1,29 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
-/*
- * The undo log is a stack of entries, each the old bytes followed by a word that says where they belong. The order of
- * stores is what makes it work: old bytes, then the word, then `undo_used`, then (in the caller) the change itself. A killed
- * process has executed a prefix of its instructions, so it is enough to keep the compiler from reordering them.
- */
-
 #include "base/memory.h"
-
-#include "base/must.h"
-
-#include <stdatomic.h>
-#include <string.h>
-
-#define LENGTH_BITS 16
-
-static size_t padded(size_t len)
-{
-    return (len + 7) & ~(size_t)7;
-}
-
-static void order_stores(void)
-{
-    atomic_signal_fence(memory_order_seq_cst);
-}
 
 void memory_init(struct memory *memory, void *base)
 {
@@ -34,27 +11,12 @@ void memory_init(struct memory *memory, void *base)
     memory->undo_used = 0;
 }
 
-void memory_keep(struct memory *memory, const void *at, size_t len)
-{
-    uint32_t used = memory->undo_used;
-    size_t offset = (size_t)((const unsigned char *)at - memory->base);
-    uint64_t where = (uint64_t)offset << LENGTH_BITS | len;
-
-    must(len > 0 && len < 1 << LENGTH_BITS);
-    must(used + padded(len) + sizeof(where) <= UNDO_BYTES);
-    memcpy(memory->undo + used, at, len);
-    memcpy(memory->undo + used + padded(len), &where, sizeof(where));
-    order_stores();
-    memory->undo_used = used + (uint32_t)(padded(len) + sizeof(where));
-    order_stores();
-}
-
 void memory_commit(struct memory *memory)
 {
-    order_stores();
+    memory_order_stores();
     memory->undo_used = 0;
     memory->has_freed = false;
-    order_stores();
+    memory_order_stores();
 }
 
 void memory_rollback(struct memory *memory)
@@ -65,10 +27,10 @@ void memory_rollback(struct memory *memory)
         uint64_t where;
 
         memcpy(&where, memory->undo + used - sizeof(where), sizeof(where));
-        size_t len = where & ((1 << LENGTH_BITS) - 1);
-        must(used >= padded(len) + sizeof(where));
-        used -= (uint32_t)(padded(len) + sizeof(where));
-        memcpy(memory->base + (where >> LENGTH_BITS), memory->undo + used, len);
+        size_t len = where & ((1 << UNDO_LENGTH_BITS) - 1);
+        must(used >= UNDO_PADDED(len) + sizeof(where));
+        used -= (uint32_t)(UNDO_PADDED(len) + sizeof(where));
+        memcpy(memory->base + (where >> UNDO_LENGTH_BITS), memory->undo + used, len);
     }
     memory_commit(memory);
 }

@@ -15,9 +15,13 @@
  * Pages are named by their number in the zone (`page_ref`); 0 is no page.
  */
 
+#include "base/must.h"
+
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #define PAGE_BYTES 4096
 
@@ -45,8 +49,30 @@ static inline void *memory_page(const struct memory *memory, page_ref page)
     return memory->base + (size_t)page * PAGE_BYTES;
 }
 
+/*
+ * The undo log is a stack of entries, each the old bytes, padded to eight, followed by a word that says where they belong
+ * (offset in the zone << 16 | length). The order of stores is what makes it work: old bytes, then the word, then `undo_used`,
+ * then (in the caller) the change itself. A killed process has executed a prefix of its instructions, so it is enough to keep
+ * the compiler from reordering them.
+ */
+#define UNDO_LENGTH_BITS      16
+#define UNDO_PADDED(len)      (((len) + 7) & ~(size_t)7)
+#define memory_order_stores() atomic_signal_fence(memory_order_seq_cst)
+
 /* Keeps the present bytes at `at`, which lies within the zone, for a rollback. To be called before they change. */
-void memory_keep(struct memory *memory, const void *at, size_t len);
+static inline void memory_keep(struct memory *memory, const void *at, size_t len)
+{
+    uint32_t used = memory->undo_used;
+    uint64_t offset = (uint64_t)((const unsigned char *)at - memory->base);
+    uint64_t where = offset << UNDO_LENGTH_BITS | len;
+
+    must(len > 0 && len < 1 << UNDO_LENGTH_BITS && used + UNDO_PADDED(len) + sizeof(where) <= UNDO_BYTES);
+    memcpy(memory->undo + used, at, len);
+    memcpy(memory->undo + used + UNDO_PADDED(len), &where, sizeof(where));
+    memory_order_stores();
+    memory->undo_used = used + (uint32_t)(UNDO_PADDED(len) + sizeof(where));
+    memory_order_stores();
+}
 
 /* Changes one field of shared memory. */
 #define memory_set(memory, field, value)                \

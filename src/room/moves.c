@@ -215,23 +215,25 @@ static void page_goes_away(struct room *room, uint32_t first)
     memory_commit(&room->memory);
 }
 
-void tickets_expire(struct room *room, uint32_t count)
+uint32_t tickets_expire(struct room *room, uint32_t count)
 {
-    uint32_t tickets;
+    uint32_t tickets, over = 0;
 
     page_goes_away(room, count);
     line_page(&room->line, &room->memory, count, &tickets);
     for (uint32_t i = 0; i < tickets; i++) {
         struct ticket *ticket = line_find(&room->line, &room->memory, count + i);
         if (ticket == NULL)
-            return; /* that was the last one alive: the page is gone */
+            return over; /* that was the last one alive: the page is gone */
         if (is_overdue(room, ticket)) {
             ticket_finish(room, count + i, ticket);
             memory_commit(&room->memory);
+            over++;
         }
     }
     line_look_again(&room->line, &room->memory, count);
     memory_commit(&room->memory);
+    return over;
 }
 
 static uint32_t slots_used(const struct room *room)

@@ -14,6 +14,7 @@
 
 /* Bounds on the work of one tick; what is left over is done by the next. */
 #define TICK_PAGES       2048
+#define TICK_OVER        16384
 #define TICK_KEYS        256
 #define TICK_CALLS       20000
 #define TICK_MOST_MS     1000
@@ -315,11 +316,13 @@ static void advance_clock(struct room *room, uint32_t elapsed_ms)
 
 static void expire(struct room *room)
 {
-    for (int pages = 0; pages < TICK_PAGES; pages++) {
+    uint32_t over = 0;
+
+    for (int pages = 0; pages < TICK_PAGES && over < TICK_OVER; pages++) {
         uint32_t count = line_overdue(&room->line, &room->memory, room_now(room));
         if (count == LINE_NONE)
             return;
-        tickets_expire(room, count);
+        over += tickets_expire(room, count);
     }
 }
 

@@ -60,8 +60,11 @@ void ticket_enter(struct room *room, uint32_t count, struct ticket *ticket, cons
 void ticket_arrive(struct room *room, uint32_t count, struct ticket *ticket);
 void ticket_finish(struct room *room, uint32_t count, struct ticket *ticket);
 
-/* Everybody overdue on the page of `count`: who waited is away, the others are over. Several operations. */
-void tickets_expire(struct room *room, uint32_t count);
+/*
+ * Everybody overdue on the page of `count`: who waited is away, the others are over. Several operations. Returns how many
+ * are over: those cost the most.
+ */
+uint32_t tickets_expire(struct room *room, uint32_t count);
 
 /* Whether the first in line may be called now; LINE_NONE or their count. */
 uint32_t room_next_call(const struct room *room);
