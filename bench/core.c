@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * The room by itself, without nginx: what a rank, a first, a join and a status cost at a thousand, a million and ten million
+ * waiting, and what a waiting ticket costs in memory, all in.
+ */
+
+#include "base/must.h"
+#include "engine/local.h"
+#include "room/state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#define ROUNDS      7
+#define PROBES      200000
+#define BYTES_BAR   48
+#define ZONE_BYTES  ((size_t)600 << 20)
+#define ROOM_COUNTS 3
+
+static uint64_t random_state = 88172645463325252ULL;
+
+static uint64_t random_next(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+static double now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+}
+
+/* A room of its own zone, with a line of `waiting` people whom nobody will call. */
+struct bench {
+    void *zone;
+    struct room *room;
+    page_ref next_page;
+    uint32_t waiting;
+};
+
+static void give_pages(struct bench *bench)
+{
+    struct memory *memory = room_memory(bench->room);
+
+    while (memory->spare_count < ROOM_SPARE_PAGES) {
+        must((size_t)bench->next_page * PAGE_BYTES < ZONE_BYTES);
+        memory_give(memory, bench->next_page++, memory);
+        memory_commit(memory);
+    }
+}
+
+static void join_one(struct bench *bench)
+{
+    struct join join = {.key_id = 1, .wall_sec = 1};
+    uint64_t random[2] = {random_next(), random_next()};
+    struct standing standing;
+    uint32_t retry_after_sec;
+
+    memcpy(join.holder.id, random, sizeof(join.holder.id));
+    give_pages(bench);
+    must(room_join(bench->room, &join, &standing, &retry_after_sec) == ERROR_NONE);
+}
+
+static void bench_init(struct bench *bench, uint32_t waiting)
+{
+    struct settings settings = settings_default();
+
+    settings.mode = MODE_HOLD;
+    bench->zone = mmap(NULL, ZONE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    must(bench->zone != MAP_FAILED);
+    bench->room = room_init((char *)bench->zone + PAGE_BYTES, bench->zone, SPAN("bench"), 1, &settings);
+    bench->next_page = 1 + ROOM_BYTES / PAGE_BYTES;
+    bench->waiting = waiting;
+    for (uint32_t i = 0; i < waiting; i++)
+        join_one(bench);
+}
+
+static void bench_fini(struct bench *bench)
+{
+    munmap(bench->zone, ZONE_BYTES);
+}
+
+/* ---- what is measured: each does `probes` operations ---- */
+
+static uint64_t sink;
+
+static void probe_rank(struct bench *bench, uint32_t probes)
+{
+    for (uint32_t i = 0; i < probes; i++)
+        sink += line_rank(&bench->room->line, &bench->room->memory,
+                          (uint32_t)(random_next() % bench->waiting) + 1);
+}
+
+static void probe_next(struct bench *bench, uint32_t probes)
+{
+    for (uint32_t i = 0; i < probes; i++)
+        sink += line_first(&bench->room->line, &bench->room->memory);
+}
+
+static void probe_status(struct bench *bench, uint32_t probes)
+{
+    struct standing standing;
+
+    for (uint32_t i = 0; i < probes; i++) {
+        uint32_t count = (uint32_t)(random_next() % bench->waiting) + 1;
+        struct place place = {1, count, line_find(&bench->room->line, &bench->room->memory, count)->holder};
+        must(room_status(bench->room, &place, &standing) == ERROR_NONE);
+        sink += standing.position;
+    }
+}
+
+static void probe_join(struct bench *bench, uint32_t probes)
+{
+    for (uint32_t i = 0; i < probes; i++)
+        join_one(bench);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double difference = *(const double *)a - *(const double *)b;
+
+    return difference < 0 ? -1 : difference > 0;
+}
+
+static double median_ns(struct bench *bench, void (*probe)(struct bench *, uint32_t), uint32_t probes)
+{
+    double times[ROUNDS];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        double start = now_ns();
+        probe(bench, probes);
+        times[round] = (now_ns() - start) / probes;
+    }
+    qsort(times, ROUNDS, sizeof(times[0]), compare);
+    return times[ROUNDS / 2];
+}
+
+static void print_bytes(const struct bench *bench, const char *size)
+{
+    uint32_t pages = bench->next_page - 1 - room_memory(bench->room)->spare_count;
+    double bytes = (double)pages * PAGE_BYTES / bench->room->line.last;
+
+    printf("bytes per waiting ticket, %s waiting: %.1f bytes (bar at most %d)%s\n", size, bytes, BYTES_BAR,
+           bytes > BYTES_BAR ? " below" : "");
+}
+
+int main(void)
+{
+    static const struct {
+        const char *name;
+        uint32_t waiting;
+    } sizes[ROOM_COUNTS] = {{"1 k", 1000}, {"1 M", 1000000}, {"10 M", 10000000}};
+
+    for (int i = 0; i < ROOM_COUNTS; i++) {
+        struct bench bench;
+
+        bench_init(&bench, sizes[i].waiting);
+        /* A thousand tickets share the cost of the room itself; the bar is for lines. */
+        if (sizes[i].waiting > 1000)
+            print_bytes(&bench, sizes[i].name);
+        printf("rank, %s waiting: %.0f ns (no bar)\n", sizes[i].name, median_ns(&bench, probe_rank, PROBES));
+        printf("next, %s waiting: %.0f ns (no bar)\n", sizes[i].name, median_ns(&bench, probe_next, PROBES));
+        printf("status in the room, %s waiting: %.0f ns (no bar)\n", sizes[i].name,
+               median_ns(&bench, probe_status, PROBES));
+        printf("join in the room, %s waiting: %.0f ns (no bar)\n", sizes[i].name,
+               median_ns(&bench, probe_join, sizes[i].waiting / 100));
+        fflush(stdout);
+        bench_fini(&bench);
+    }
+    return sink == 0;
+}
