@@ -41,8 +41,8 @@ struct reader {
 static bool read_body(struct reader *reader);
 static bool read_object(struct reader *reader);
 static bool read_member(struct reader *reader, unsigned first_name);
-static bool note_name(struct reader *reader, unsigned first_name, struct text name);
-static struct json_member *find_wanted(struct reader *reader, struct text name);
+static bool note_name(struct reader *reader, unsigned first_name, const struct text *name);
+static struct json_member *find_wanted(struct reader *reader, const struct text *name);
 static bool read_wanted(struct reader *reader, struct json_member *member);
 static bool unescape(struct reader *reader, struct text text, struct span *out);
 static bool skip_value(struct reader *reader);
@@ -57,7 +57,8 @@ static bool fits_int64(struct span digits, struct number *number);
 static void skip_space(struct reader *reader);
 static bool next_is(const struct reader *reader, char c);
 static bool take(struct reader *reader, char c);
-static bool text_equal(struct text a, struct text b);
+static inline bool text_equal(const struct text *a, const struct text *b);
+static bool meaning_equal(struct text a, struct text b);
 static size_t unit_decode(struct text text, size_t *at, char out[4]);
 static size_t escape_decode(const char *at, const char *end, uint32_t *code);
 static bool hex4_decode(const char *at, const char *end, uint32_t *code);
@@ -149,33 +150,33 @@ static bool read_object(struct reader *reader)
 static bool read_member(struct reader *reader, unsigned first_name)
 {
     struct text name;
-    if (!read_string(reader, &name) || !note_name(reader, first_name, name))
+    if (!read_string(reader, &name) || !note_name(reader, first_name, &name))
         return false;
     skip_space(reader);
     if (!take(reader, ':'))
         return false;
     skip_space(reader);
-    struct json_member *member = reader->depth == 1 ? find_wanted(reader, name) : NULL;
+    struct json_member *member = reader->depth == 1 ? find_wanted(reader, &name) : NULL;
     return member != NULL ? read_wanted(reader, member) : skip_value(reader);
 }
 
 /* False if the object whose names begin at `first_name` has it already, or if there are too many. */
-static bool note_name(struct reader *reader, unsigned first_name, struct text name)
+static bool note_name(struct reader *reader, unsigned first_name, const struct text *name)
 {
     for (unsigned i = first_name; i < reader->name_count; i++)
-        if (text_equal(reader->names[i], name))
+        if (text_equal(&reader->names[i], name))
             return false;
     if (reader->name_total == JSON_MEMBERS_MAX)
         return false;
     reader->name_total++;
-    reader->names[reader->name_count++] = name;
+    reader->names[reader->name_count++] = *name;
     return true;
 }
 
-static struct json_member *find_wanted(struct reader *reader, struct text name)
+static struct json_member *find_wanted(struct reader *reader, const struct text *name)
 {
     for (size_t i = 0; i < reader->member_count; i++)
-        if (text_equal(name, (struct text){reader->members[i].name, false}))
+        if (text_equal(name, &(struct text){reader->members[i].name, false}))
             return &reader->members[i];
     return NULL;
 }
@@ -362,10 +363,17 @@ static bool take(struct reader *reader, char c)
     return true;
 }
 
-static bool text_equal(struct text a, struct text b)
+/* Asked for every pair of names, so what usually tells them apart comes first. */
+static inline bool text_equal(const struct text *a, const struct text *b)
 {
-    if (!a.has_escape && !b.has_escape)
-        return span_equal(a.raw, b.raw);
+    if (a->has_escape || b->has_escape)
+        return meaning_equal(*a, *b);
+    return a->raw.len == b->raw.len &&
+           (a->raw.len == 0 || (a->raw.data[0] == b->raw.data[0] && span_equal(a->raw, b->raw)));
+}
+
+static bool meaning_equal(struct text a, struct text b)
+{
     size_t a_at = 0, b_at = 0;
     while (a_at < a.raw.len && b_at < b.raw.len) {
         char a_unit[4], b_unit[4];

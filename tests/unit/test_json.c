@@ -416,7 +416,7 @@ static size_t mutate(char *body, size_t len)
     return len;
 }
 
-static void measure(const json_t *value, unsigned depth, unsigned *deepest, unsigned *members)
+static void measure(json_t *value, unsigned depth, unsigned *deepest, unsigned *members)
 {
     const char *name;
     json_t *child;
@@ -425,7 +425,7 @@ static void measure(const json_t *value, unsigned depth, unsigned *deepest, unsi
         return;
     if (depth > *deepest)
         *deepest = depth;
-    json_object_foreach((json_t *)value, name, child)
+    json_object_foreach(value, name, child)
     {
         ++*members;
         measure(child, depth + 1, deepest, members);
