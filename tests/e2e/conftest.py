@@ -14,6 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from weirtest import Nginx  # noqa: E402
+from weirtest.browser import browser as start_browser  # noqa: E402
 
 
 @pytest.fixture
@@ -35,3 +36,18 @@ def weir(tmp_path):
         except AssertionError as problem:
             problems.append(str(problem))
     assert not problems, "\n".join(problems)
+
+
+@pytest.fixture
+def browser(tmp_path):
+    """Starts browsers, each a visitor of its own, and quits them when the test is over."""
+    started = []
+
+    def start(**kwargs):
+        started.append(start_browser(tmp_path / f"profile{len(started)}", **kwargs))
+        return started[-1]
+
+    yield start
+
+    for driver in started:
+        driver.quit()

@@ -96,16 +96,18 @@ class Nginx:
     zone      arguments of weir_zone
     auto      weir_rooms auto instead of listed
     http, server, main, events, listen, shop   further configuration, as text, at its place
+    module    path of the module, if not the one under test
     api       False leaves the API, health and page locations out of the server
     """
 
     def __init__(self, folder, rooms=None, gate=None, zone="32m", auto=False, workers=2, http="", server="", main="",
-                 events="", listen="", shop=SHOP, api=True, log_level="info"):
+                 events="", listen="", shop=SHOP, api=True, log_level="info", module=None):
         self.dir = Path(folder)
         self.dir.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self.shop_port = free_port()
         self.workers = workers
+        self.module = module or module_path()
         self.process = None
         self.killed = set()
         self.expected = []
@@ -143,7 +145,7 @@ class Nginx:
         self.conf = CONF.format(
             user="user root;" if os.getuid() == 0 else "",
             workers=self.workers,
-            module=module_path(),
+            module=self.module,
             dir=self.dir,
             port=self.port,
             shop_port=self.shop_port,

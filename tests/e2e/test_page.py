@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The waiting page in a real browser: it stands in line, it survives, and it never goes on without a pass."""
+
+import json
+
+import pytest
+from selenium.common.exceptions import WebDriverException
+from selenium.webdriver.common.by import By
+
+from weirtest import Nginx, free_port, wait_until
+from weirtest.browser import browser as start_browser
+
+ROOM = "concert"
+PAGE = f"/queue/{ROOM}"
+SHOP = """
+        default_type text/html;
+        location / { return 200 '<!doctype html><title>shop</title><h1 id="shop">The shop: $request_uri</h1>'; }
+"""
+SLOW = "rate=1 burst=1 max_active=1000 seen_ttl_sec=60"
+NEVER = "mode=hold"
+
+
+class Visitor:
+    """The page as a person sees it."""
+
+    def __init__(self, server, driver):
+        self.server = server
+        self.driver = driver
+
+    def open(self, path=PAGE):
+        self.driver.get(self.server.url + path)
+        return self
+
+    @property
+    def state(self):
+        return self.driver.find_element(By.ID, "page").get_attribute("data-state")
+
+    @property
+    def position(self):
+        shown = self.text("position")
+        return int(shown) if shown.isdigit() else None
+
+    @property
+    def progress(self):
+        return int(self.driver.find_element(By.ID, "bar").get_attribute("aria-valuenow"))
+
+    @property
+    def notice(self):
+        return self.text("notice")
+
+    @property
+    def token(self):
+        kept = self.driver.execute_script(f"return localStorage.getItem('weir:ticket:{ROOM}')")
+        return json.loads(kept).get("token") if kept else None
+
+    @property
+    def is_in_shop(self):
+        return bool(self.driver.find_elements(By.ID, "shop"))
+
+    def text(self, id):
+        return self.driver.find_element(By.ID, id).text
+
+    def wait(self, condition, what, timeout_sec=30):
+        return wait_until(condition, timeout_sec, what, every_sec=0.05)
+
+    def wait_in_line(self):
+        self.wait(lambda: self.state == "waiting" and self.position, "a place in line")
+        return self
+
+    def block(self, *patterns):
+        self.driver.execute_cdp_cmd("Network.enable", {})
+        self.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": list(patterns)})
+
+
+@pytest.fixture
+def visit(weir, browser):
+    """Makes a server with one room and a gated shop, and a visitor who has not opened anything yet."""
+
+    def make(settings, ahead=0, **kwargs):
+        server = weir(rooms={ROOM: settings}, gate=ROOM, shop=SHOP)
+        for _ in range(ahead):
+            server.api(cookies=False).ticket(ROOM)
+        return Visitor(server, browser(**kwargs))
+
+    return make
+
+
+def test_a_visitor_sees_the_position_fall_and_lands_in_the_shop(visit):
+    visitor = visit(SLOW, ahead=6).open("/seats/front?row=3").wait_in_line()
+    seen, progress = [visitor.position], [visitor.progress]
+
+    def is_let_in():
+        if visitor.is_in_shop:
+            return True
+        seen.append(visitor.position or seen[-1])
+        progress.append(visitor.progress)
+        return False
+
+    visitor.wait(ignoring_navigation(is_let_in), "the shop")
+    assert seen[0] >= 5 and seen[-1] < seen[0]
+    assert seen == sorted(seen, reverse=True), "a shown position rose"
+    assert progress == sorted(progress), "the progress bar went back"
+    assert visitor.driver.find_element(By.ID, "shop").text == "The shop: /seats/front?row=3"
+
+
+def test_the_gate_stands_before_the_shop_whatever_the_browser_does(visit):
+    visitor = visit(NEVER).open("/seats")
+    visitor.wait(lambda: "/queue/" in visitor.driver.current_url, "the waiting page")
+    visitor.wait_in_line().driver.get(visitor.server.url + "/seats")
+    assert "/queue/" in visitor.driver.current_url and not visitor.is_in_shop
+
+
+def test_a_refresh_keeps_the_place(visit):
+    visitor = visit(NEVER, ahead=3).open().wait_in_line()
+    token, position = visitor.token, visitor.position
+    assert token and position == 4
+    for _ in range(3):
+        visitor.driver.refresh()
+        visitor.wait_in_line()
+        assert (visitor.token, visitor.position) == (token, position)
+    assert visitor.server.api(cookies=False).status(token).json()["position"] == 4
+    # Nobody was added to the line by that.
+    newcomer = visitor.server.api(cookies=False)
+    assert newcomer.status(newcomer.ticket(ROOM)).json()["position"] == 5
+
+
+def test_a_second_tab_stands_at_the_same_place(visit):
+    visitor = visit(NEVER, ahead=2).open().wait_in_line()
+    token = visitor.token
+    visitor.driver.switch_to.new_window("tab")
+    visitor.open().wait_in_line()
+    assert (visitor.token, visitor.position) == (token, 3)
+
+
+def test_a_blocked_api_makes_it_wait_and_say_so(visit):
+    visitor = visit(SLOW, ahead=3).open().wait_in_line()
+    visitor.block("*/api/v1/queue/*")
+    visitor.wait(lambda: "connection" in visitor.notice, "a word about the connection")
+    token = visitor.token
+    # The turn comes while the page cannot hear of it.
+    other = visitor.server.api(cookies=False)
+    visitor.wait(lambda: other.status(token).json()["ready_for_entry"], "the call")
+    assert "/queue/" in visitor.driver.current_url and not visitor.is_in_shop
+    assert visitor.token == token
+    visitor.block()
+    visitor.wait(lambda: visitor.is_in_shop, "the shop, once the API is back", timeout_sec=60)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "return 500;",
+        "return 200 '<html>please log in to this network</html>';",
+        """default_type application/json; return 200 '{"status":"ready","ready_for_entry":true}';""",
+        "return 302 /;",
+        "return 444;",
+    ],
+    ids=["error", "captive portal", "half an answer", "redirect", "cut off"],
+)
+def test_no_answer_but_a_granted_enter_lets_it_on(visit, answer):
+    visitor = visit(NEVER).open().wait_in_line()
+    token = visitor.token
+    visitor.server.write_conf(server="location ^~ /api/v1/queue/status { %s } location ^~ /api/v1/queue/enter { %s }"
+                                     % (answer, answer))
+    visitor.server.reload()
+    visitor.wait(lambda: visitor.notice, "a notice")
+    assert "/queue/" in visitor.driver.current_url and not visitor.is_in_shop
+    assert visitor.token == token, "the place was given up over an error"
+
+
+def test_a_called_visitor_whose_enter_fails_stays_and_gets_in_later(visit):
+    visitor = visit(SLOW, ahead=3).open().wait_in_line()
+    visitor.block("*/api/v1/queue/enter")
+    visitor.wait(lambda: visitor.state == "entering" and "connection" in visitor.notice, "the enter to fail")
+    assert not visitor.is_in_shop
+    visitor.block()
+    visitor.wait(lambda: visitor.is_in_shop, "the shop", timeout_sec=60)
+
+
+def test_a_lost_place_is_said_and_the_line_joined_anew(visit):
+    visitor = visit(NEVER, ahead=1).open().wait_in_line()
+    token = visitor.token
+    visitor.server.api(cookies=False).leave(token)
+    visitor.wait(lambda: "expired" in visitor.notice, "a word about the lost place")
+    visitor.wait(lambda: visitor.token and visitor.token != token, "a new ticket")
+
+
+def test_leaving_takes_a_second_word_and_is_final(visit):
+    visitor = visit(NEVER).open().wait_in_line()
+    token, driver = visitor.token, visitor.driver
+    driver.find_element(By.ID, "leave").click()
+    driver.find_element(By.CSS_SELECTOR, "#sure [value=stay]").click()
+    assert visitor.state == "waiting" and visitor.token == token
+    driver.find_element(By.ID, "leave").click()
+    driver.find_element(By.CSS_SELECTOR, "#sure [value=leave]").click()
+    visitor.wait(lambda: visitor.state == "left", "having left")
+    assert visitor.server.api(cookies=False).status(token).error_code == "TOKEN_NOT_FOUND"
+    assert visitor.token is None
+    driver.find_element(By.ID, "rejoin").click()
+    visitor.wait_in_line()
+    assert visitor.token not in (None, token)
+
+
+def test_someone_inside_who_comes_back_to_the_page_is_let_straight_on(visit):
+    visitor = visit("rate=50").open()
+    visitor.wait(lambda: visitor.is_in_shop, "the shop")
+    visitor.open(PAGE + "?return=/again")
+    visitor.wait(lambda: visitor.is_in_shop, "the shop again")
+    assert visitor.text("shop") == "The shop: /again"
+
+
+def test_a_browser_that_refuses_cookies_is_told_so_and_takes_no_place(visit):
+    visitor = visit(NEVER, prefs={"profile.default_content_setting_values.cookies": 2}).open()
+    visitor.wait(lambda: "cookies" in visitor.notice, "a word about cookies")
+    newcomer = visitor.server.api(cookies=False)
+    assert newcomer.status(newcomer.ticket(ROOM)).json()["position"] == 1
+
+
+def test_a_pass_that_never_reaches_the_gate_does_not_send_it_in_circles(weir, browser):
+    server = weir(start=False, rooms={ROOM: "rate=50"}, gate=ROOM, shop=SHOP)
+    front = free_port()
+    server.write_conf(http=f"""
+    server {{
+        listen 127.0.0.1:{front};
+        location / {{
+            proxy_pass http://127.0.0.1:{server.port};
+            proxy_set_header Cookie "";
+            proxy_hide_header Set-Cookie;
+        }}
+    }}""")
+    server.start()
+    driver = browser()
+    driver.get(f"http://127.0.0.1:{front}/seats")
+
+    def is_told():
+        found = driver.find_elements(By.ID, "notice")
+        return found and "cookies" in found[0].text
+
+    wait_until(ignoring_navigation(is_told), 30, "a word about cookies")
+    assert "/queue/" in driver.current_url
+
+
+def ignoring_navigation(look):
+    """The page may go on between two looks at it: that look saw nothing."""
+
+    def try_look():
+        try:
+            return look()
+        except WebDriverException:
+            return None
+
+    return try_look
+
+
+@pytest.mark.parametrize(
+    "wanted, goes_to",
+    [
+        ("/seats?a=1%26b=2", "/seats?a=1&b=2"),
+        ("//evil.example/", "/"),
+        ("/%5Cevil.example/", "/"),
+        ("/%09/evil.example/", "/"),
+        ("https://evil.example/", "/"),
+        ("javascript:alert(1)", "/"),
+        ("seats", "/"),
+        ("", "/"),
+    ],
+)
+def test_it_goes_on_only_to_an_address_of_its_own_site(return_page, wanted, goes_to):
+    driver, url = return_page
+    driver.get(f"{url}{PAGE}?return={wanted}")
+    assert driver.execute_script("return returnAddress()") == url + goes_to
+
+
+@pytest.fixture(scope="module")
+def return_page(tmp_path_factory):
+    """One server and one browser for all the addresses: nobody gets in here."""
+    folder = tmp_path_factory.mktemp("return")
+    server = Nginx(folder / "nginx", rooms={ROOM: NEVER}).start()
+    driver = start_browser(folder / "profile")
+    yield driver, server.url
+    driver.quit()
+    server.stop()
+
+
+def test_it_asks_nobody_but_its_own_site_and_fits_a_small_screen(visit):
+    visitor = visit(NEVER, lang="ko")
+    visitor.driver.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride", {"width": 320, "height": 568, "deviceScaleFactor": 2, "mobile": True}
+    )
+    visitor.open().wait_in_line()
+    asked = visitor.driver.execute_script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert asked and all(name.startswith(visitor.server.url + "/api/v1/queue/") for name in asked)
+    assert visitor.driver.execute_script("return document.documentElement.scrollWidth") <= 320
+    assert visitor.driver.execute_script("return document.documentElement.lang") == "ko"
+    assert "순서" in visitor.text("title")
+
+
+def test_a_room_that_cannot_exist_is_said_to_be_none(visit):
+    visitor = visit(NEVER).open("/queue/no-such-room")
+    visitor.wait(lambda: "no waiting room" in visitor.notice, "a word about the missing room")

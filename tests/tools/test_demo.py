@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""`make run`, as a stranger types it."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from weirtest import Api, free_port, wait_until
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+BROWSER = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+
+
+class Demo:
+    """`make run` in a process group of its own, as a terminal gives it one."""
+
+    def __init__(self, data, port, **wishes):
+        self.port = port
+        self.data = data
+        self.output = data.parent / f"{data.name}.out"
+        wishes = {"PORT": port, "DATA": data, "WORKERS": 2, **wishes}
+        env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+        with open(self.output, "wb") as output:
+            self.process = subprocess.Popen(
+                ["make", "run", *(f"{name}={value}" for name, value in wishes.items())],
+                cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    def said(self):
+        return self.output.read_text()
+
+    def wait_for_banner(self):
+        wait_until(self._is_up, 60, "the demo's banner")
+        return self
+
+    def _is_up(self):
+        assert self.process.poll() is None, self.said()
+        return "Ctrl-C stops it" in self.said()
+
+    def wait_for_end(self):
+        return self.process.wait(20)
+
+    def members(self):
+        """Living processes of its group."""
+        return [stat.parent.name for stat in Path("/proc").glob("[0-9]*/stat") if is_alive_in(stat, self.process.pid)]
+
+    def end(self):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+
+
+def is_alive_in(stat, group):
+    try:
+        state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
+    except (OSError, ValueError):
+        return False  # it ended while we looked
+    return state != "Z" and int(its_group) == group
+
+
+@pytest.fixture
+def demo(tmp_path):
+    started = []
+
+    def start(port=None, **wishes):
+        started.append(Demo(tmp_path / f"data{len(started)}", port or free_port(), **wishes))
+        return started[-1]
+
+    yield start
+
+    for one in started:
+        one.end()
+
+
+def test_it_prints_an_address_and_three_curl_lines_that_work(demo):
+    running = demo().wait_for_banner()
+    said = running.said()
+    assert f"http://127.0.0.1:{running.port}/" in said
+    lines = [line.strip() for line in said.splitlines() if "curl" in line]
+    assert len(lines) == 3
+    pasted = subprocess.run(["sh", "-e"], input="\necho\n".join(lines), capture_output=True, text=True, timeout=60)
+    assert pasted.returncode == 0, pasted.stderr
+    assert '"status":"waiting"' in pasted.stdout and '"admission":"granted"' in pasted.stdout
+
+
+def test_a_visitor_sees_the_line_move_and_gets_in_within_half_a_minute(demo):
+    running = demo().wait_for_banner()
+    visitor = Api(running.port)
+    sent_away = visitor.get("/", headers=BROWSER)
+    assert sent_away.status == 302 and "/queue/concert" in sent_away.header("location")
+    page = re.sub(r"^http://[^/]*", "", sent_away.header("location"))
+    assert visitor.get(page, headers=BROWSER).status == 200
+    token = visitor.ticket("concert")
+    positions = [visitor.status(token).json()["position"]]
+    assert 8 <= positions[0] <= 13, "a crowd of twelve stands ahead"
+
+    # A refresh brings no second crowd: whoever joins next stands right behind.
+    visitor.get(page, headers=BROWSER)
+    other = Api(running.port)
+    assert other.status(other.ticket("concert")).json()["position"] <= 14
+
+    def is_called():
+        answer = visitor.status(token).json()
+        positions.append(answer["position"])
+        return answer["ready_for_entry"]
+
+    wait_until(is_called, 30, "the call", every_sec=0.5)
+    assert len(set(positions)) > 3, "the line was not seen to move"
+    assert positions == sorted(positions, reverse=True)
+    assert visitor.enter(token).json()["admission"] == "granted"
+    shop = visitor.get("/", headers=BROWSER)
+    assert shop.status == 200 and b"Riverside Tickets" in shop.body
+
+
+@pytest.mark.parametrize("number, whom", [(signal.SIGINT, "group"), (signal.SIGTERM, "group"), (signal.SIGTERM, "make")])
+def test_a_signal_ends_it_and_leaves_nothing_running(demo, number, whom):
+    running = demo().wait_for_banner()
+    secret = (running.data / "secret").read_text()
+    if whom == "group":
+        os.killpg(running.process.pid, number)
+    else:
+        running.process.send_signal(number)
+    running.wait_for_end()
+    wait_until(lambda: not running.members(), 10, "all its processes to be gone")
+    assert "has stopped" in running.said()
+    assert "[alert]" not in (running.data / "logs/error.log").read_text()
+    with socket.socket() as probe:
+        assert probe.connect_ex(("127.0.0.1", running.port)) != 0
+    assert (running.data / "secret").stat().st_mode & 0o777 == 0o600
+    assert re.fullmatch(r"1 [0-9a-f]{64}\n", secret)
+
+
+def test_a_port_in_use_is_one_clear_sentence(demo):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        refused = demo(port=taken.getsockname()[1])
+        assert refused.wait_for_end() != 0
+    assert_one_sentence(refused, f"port {refused.port} is already in use")
+
+
+def test_a_second_demo_in_the_same_place_is_refused_and_the_first_goes_on(demo):
+    first = demo().wait_for_banner()
+    second = demo(port=first.port)
+    assert second.wait_for_end() != 0
+    assert_one_sentence(second, f"port {first.port} is already in use")
+    third = demo(DATA=first.data)
+    assert third.wait_for_end() != 0
+    assert_one_sentence(third, "already runs in")
+    assert Api(first.port).get("/healthz").status == 200
+
+
+@pytest.mark.parametrize("wish", [{"PORT": "http"}, {"PORT": "70000"}, {"WORKERS": "0"}, {"WORKERS": "many"}, {"DATA": "/proc/x"}])
+def test_a_wish_that_makes_no_sense_is_one_clear_sentence(demo, wish):
+    refused = demo(**wish)
+    assert refused.wait_for_end() != 0
+    assert_one_sentence(refused, next(iter(wish)) if "DATA" not in wish else "/proc/x")
+
+
+def test_a_demo_that_was_killed_starts_again_with_the_same_secret(demo):
+    killed = demo().wait_for_banner()
+    secret = (killed.data / "secret").read_text()
+    os.killpg(killed.process.pid, signal.SIGKILL)
+    killed.process.wait()
+    wait_until(lambda: not killed.members(), 10, "all its processes to be gone")
+    demo(DATA=killed.data).wait_for_banner()
+    assert (killed.data / "secret").read_text() == secret
+
+
+def assert_one_sentence(refused, sentence):
+    lines = [line for line in refused.said().splitlines() if line.startswith("run-demo:")]
+    assert len(lines) == 1 and sentence in lines[0], refused.said()
+    # Beside that, only make may speak.
+    others = [line for line in refused.said().splitlines() if line not in lines]
+    assert all(line.startswith(("make", "  ")) for line in others), refused.said()
