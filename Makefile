@@ -14,7 +14,7 @@ VARIANT ?= gcc
 PYTHON  := /usr/bin/python3
 B       := build/$(VARIANT)
 
-ifeq (,$(filter -j%,$(MAKEFLAGS)))
+ifeq (0,$(MAKELEVEL)$(filter -j%,$(MAKEFLAGS)))
 MAKEFLAGS += -j$(shell nproc)
 endif
 MAKEFLAGS += --no-print-directory --no-builtin-rules
@@ -52,12 +52,13 @@ CFLAGS   := -std=gnu17 $(FLAGS.$(VARIANT)) $(WARNINGS) -fPIC -fvisibility=hidden
 LDFLAGS  += $(LDFLAGS.$(VARIANT))
 DEPFLAGS  = -MMD -MP
 
-# nginx calls back with parameters that not every handler needs, and its headers are not ours to warn about.
+# nginx's headers are not ours to warn about. Its idiom: callbacks with parameters that not every handler needs, and
+# `char *` for the literal that says what is wrong with a directive.
 NGX          := build/nginx-$(shell sed -n 's/^.define NGINX_VERSION *"\(.*\)"/\1/p' \
                   /usr/share/nginx/src/src/core/nginx.h 2>/dev/null)
 NGX_INCLUDES := $(addprefix -isystem $(NGX)/,src/core src/event src/event/modules src/os/unix src/http \
                   src/http/modules src/http/v2 objs)
-NGX_CFLAGS   := $(NGX_INCLUDES) -Wno-unused-parameter -Wno-undef -Wno-cast-qual
+NGX_CFLAGS   := $(NGX_INCLUDES) -Wno-unused-parameter -Wno-undef -Wno-cast-qual -Wno-write-strings
 
 # --- what is built of what -----------------------------------------------------------------------------------------
 
