@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_NGINX_CONF_H
+#define WEIR_NGINX_CONF_H
+
+/*
+ * What the configuration says, in nginx's three layers. Written while the configuration is read, read-only afterwards.
+ * The function that reads a directive stands with the noun it is about: zone.c, secret.c, rooms.c, identity.c, cors.c,
+ * gate_conf.c; what belongs nowhere else is here.
+ */
+
+#include <ngx_config.h>
+#include <ngx_core.h>
+#include <ngx_http.h>
+
+#include "base/span.h"
+#include "room/settings.h"
+
+#include <stdbool.h>
+
+struct keyring;
+struct local_zone;
+
+/* Something that was written, and where: for a sentence about it later. */
+struct conf_mention {
+    ngx_str_t what;
+    ngx_str_t file;
+    ngx_uint_t line;
+};
+
+struct room_conf {
+    ngx_str_t name;
+    struct settings settings;
+};
+
+struct main_conf {
+    ngx_shm_zone_t *shm; /* NULL: no weir_zone */
+    uint32_t rooms_max;
+    struct local_zone *zone;
+    struct keyring *keys; /* NULL: no weir_secret_file */
+    ngx_array_t rooms;    /* struct room_conf */
+    bool has_rooms_rule;  /* weir_rooms was written */
+    bool makes_rooms;
+    struct settings made_settings; /* of rooms made by their first join */
+    ngx_array_t gates;             /* struct conf_mention of rooms that a weir_gate names in so many words */
+    ngx_int_t real_peer;           /* index of $realip_remote_addr, or NGX_ERROR without that module */
+    struct conf_mention need;      /* the first directive that cannot work without zone and secret */
+};
+
+struct srv_conf {
+    bool has_api; /* some location of it: refusals from before a location was found use the envelope too */
+};
+
+enum conf_idempotency { IDEMPOTENCY_OPTIONAL, IDEMPOTENCY_REQUIRED };
+
+struct identity_conf; /* identity.c */
+struct gate_conf;     /* gate.h */
+
+struct loc_conf {
+    struct identity_conf *identity; /* NULL: off */
+    ngx_array_t *origins;           /* ngx_str_t; NULL: off */
+    ngx_uint_t idempotency;         /* enum conf_idempotency */
+    struct gate_conf *gate;         /* NULL: off */
+    ngx_http_handler_pt handler;    /* of weir_api or weir_page in this very location */
+    bool is_api;
+};
+
+extern ngx_module_t ngx_http_weir_module;
+
+void *conf_create_main(ngx_conf_t *cf);
+void *conf_create_srv(ngx_conf_t *cf);
+void *conf_create_loc(ngx_conf_t *cf);
+char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child);
+
+/* Once everything is read: what is needed is there, and gates name rooms that exist. */
+ngx_int_t conf_check(ngx_conf_t *cf);
+
+/* The directive being read needs a zone and a secret. */
+void conf_note_need(ngx_conf_t *cf);
+
+struct conf_mention conf_mention(ngx_conf_t *cf, ngx_str_t what);
+
+/* The value behind `prefix` ("rooms=") if the parameter begins with it. */
+bool conf_parameter(const ngx_str_t *argument, const char *prefix, ngx_str_t *value);
+
+char *conf_idempotency_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *conf_api_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+
+static inline struct main_conf *conf_main(ngx_http_request_t *r)
+{
+    return ngx_http_get_module_main_conf(r, ngx_http_weir_module);
+}
+
+static inline struct loc_conf *conf_loc(ngx_http_request_t *r)
+{
+    return ngx_http_get_module_loc_conf(r, ngx_http_weir_module);
+}
+
+static inline struct span span_of_str(ngx_str_t str)
+{
+    return (struct span){(const char *)str.data, str.len};
+}
+
+#endif

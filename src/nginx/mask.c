@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nginx logs the request line as it was read, and modules log errors with it on their own; so the bytes themselves are
+ * overwritten, as early as the location is known. In HTTP/1 request line, URI and arguments are one piece of memory; in
+ * HTTP/2, or after a rewrite, they are several.
+ *
+ * A request that is refused before it has a location (a broken header, a method that nginx turns away) is masked just
+ * before it is logged. What it asked for was never served, so nothing can miss its arguments.
+ */
+#include "nginx/mask.h"
+
+#include "base/query.h"
+#include "nginx/request.h"
+
+static const struct span secret_names[] = {SPAN("token"), SPAN("waiting_token"), SPAN("reservation_token")};
+
+static void mask_after_question_mark(ngx_str_t text);
+static void mask_args(struct span args);
+static bool lies_within(ngx_str_t inner, ngx_str_t outer);
+
+ngx_int_t mask_on_rewrite(ngx_http_request_t *r)
+{
+    if (conf_loc(r)->is_api && mask_query(r) != NGX_OK)
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    return NGX_DECLINED;
+}
+
+ngx_int_t mask_on_log(ngx_http_request_t *r)
+{
+    struct srv_conf *server = ngx_http_get_module_srv_conf(r, ngx_http_weir_module);
+    ngx_http_core_srv_conf_t *core = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+    if (server->has_api && r->loc_conf == core->ctx->loc_conf)
+        mask_after_question_mark(r->request_line);
+    return NGX_OK;
+}
+
+ngx_int_t mask_query(ngx_http_request_t *r)
+{
+    struct request *request = request_of(r);
+    if (request == NULL)
+        return NGX_ERROR;
+    if (request->is_masked || r->args.len == 0)
+        return NGX_OK;
+    u_char *copy = ngx_pnalloc(r->pool, r->args.len);
+    if (copy == NULL)
+        return NGX_ERROR;
+    ngx_memcpy(copy, r->args.data, r->args.len);
+    request->query = (struct span){(const char *)copy, r->args.len};
+    request->is_masked = true;
+    mask_after_question_mark(r->request_line);
+    if (!lies_within(r->unparsed_uri, r->request_line))
+        mask_after_question_mark(r->unparsed_uri);
+    if (lies_within(r->args, r->request_line) || lies_within(r->args, r->unparsed_uri))
+        return NGX_OK;
+    /* A rewrite made them, perhaps from the configuration's own memory. */
+    u_char *masked = ngx_pstrdup(r->pool, &r->args);
+    if (masked == NULL)
+        return NGX_ERROR;
+    r->args.data = masked;
+    mask_args(span_of_str(r->args));
+    return NGX_OK;
+}
+
+/* To the end, or to the space before the protocol. */
+static void mask_after_question_mark(ngx_str_t text)
+{
+    u_char *end = text.data + text.len;
+    u_char *mark = text.len > 0 ? ngx_strlchr(text.data, end, '?') : NULL;
+    if (mark == NULL)
+        return;
+    u_char *space = ngx_strlchr(mark, end, ' ');
+    mask_args((struct span){(const char *)mark + 1, (size_t)((space != NULL ? space : end) - mark) - 1});
+}
+
+static void mask_args(struct span args)
+{
+    for (size_t i = 0; i < sizeof(secret_names) / sizeof(secret_names[0]); i++) {
+        struct span raw;
+        size_t at = 0;
+        while (query_next(args, secret_names[i], &at, &raw))
+            ngx_memset((void *)raw.data, '*', raw.len);
+    }
+}
+
+static bool lies_within(ngx_str_t inner, ngx_str_t outer)
+{
+    return inner.len == 0 || (inner.data >= outer.data && inner.data + inner.len <= outer.data + outer.len);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The page is part of the module and the same bytes for everybody; nothing that a visitor sent is in it. Its script and its
+ * style are inside it, and the policy allows exactly those two by their hash: nothing else runs, wherever it came from.
+ *
+ * A room that does not exist has no page, unless a join would make the room.
+ */
+#include "nginx/page.h"
+
+#include "base/room_id.h"
+#include "nginx/reply.h"
+#include "nginx/request.h"
+
+#include <openssl/evp.h>
+
+extern const unsigned char weir_page_waiting[];
+extern const size_t weir_page_waiting_len;
+
+#define POLICY_MAX 512
+
+static struct span policy;
+
+static struct span element_find(struct span page, struct span open, struct span close);
+static u_char *hash_write(u_char *at, struct span text);
+static void page_go_on(ngx_http_request_t *r);
+static ngx_int_t page_send(ngx_http_request_t *r);
+static ngx_int_t page_headers(ngx_http_request_t *r);
+
+ngx_int_t page_init(ngx_conf_t *cf)
+{
+    struct span page = {(const char *)weir_page_waiting, weir_page_waiting_len};
+    u_char *text = ngx_pnalloc(cf->pool, POLICY_MAX);
+    if (text == NULL)
+        return NGX_ERROR;
+    u_char *at = ngx_sprintf(text, "default-src 'none'; script-src ");
+    at = hash_write(at, element_find(page, SPAN("<script>"), SPAN("</script>")));
+    at = ngx_sprintf(at, "; style-src ");
+    at = hash_write(at, element_find(page, SPAN("<style>"), SPAN("</style>")));
+    at = ngx_sprintf(at, "; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
+                         "frame-ancestors 'none'");
+    policy = (struct span){(const char *)text, (size_t)(at - text)};
+    return NGX_OK;
+}
+
+static struct span element_find(struct span page, struct span open, struct span close)
+{
+    const char *start = memmem(page.data, page.len, open.data, open.len);
+    if (start == NULL)
+        return SPAN_NONE;
+    start += open.len;
+    const char *end = memmem(start, (size_t)(page.data + page.len - start), close.data, close.len);
+    return end != NULL ? (struct span){start, (size_t)(end - start)} : SPAN_NONE;
+}
+
+static u_char *hash_write(u_char *at, struct span text)
+{
+    u_char digest[EVP_MAX_MD_SIZE];
+    unsigned size = 0;
+    if (text.data == NULL || EVP_Digest(text.data, text.len, digest, &size, EVP_sha256(), NULL) != 1)
+        return ngx_sprintf(at, "'none'");
+    ngx_str_t raw = {size, digest}, encoded = {0, ngx_sprintf(at, "'sha256-")};
+    ngx_encode_base64(&encoded, &raw);
+    return ngx_sprintf(encoded.data + encoded.len, "'");
+}
+
+ngx_int_t page_handler(ngx_http_request_t *r)
+{
+    struct span room;
+    struct request *request = request_of(r);
+    if (request == NULL)
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    if (!(r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)))
+        return NGX_HTTP_NOT_ALLOWED;
+    ngx_int_t rc = ngx_http_discard_request_body(r);
+    if (rc != NGX_OK)
+        return rc;
+    if (!request_tail(r, &room) || !room_id_is_valid(room))
+        return NGX_HTTP_NOT_FOUND;
+    request->call.engine.op = ENGINE_SETTINGS;
+    request->call.engine.room = room;
+    r->main->count++;
+    if (call_submit(r, &request->call, page_go_on))
+        page_go_on(r);
+    return NGX_DONE;
+}
+
+static void page_go_on(ngx_http_request_t *r)
+{
+    bool is_known = request_of(r)->call.engine.error != ERROR_ROOM_NOT_FOUND || conf_main(r)->makes_rooms;
+    ngx_http_finalize_request(r, is_known ? page_send(r) : NGX_HTTP_NOT_FOUND);
+}
+
+static ngx_int_t page_send(ngx_http_request_t *r)
+{
+    ngx_buf_t *body = ngx_calloc_buf(r->pool);
+    if (body == NULL || page_headers(r) != NGX_OK)
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    r->headers_out.status = NGX_HTTP_OK;
+    r->headers_out.content_length_n = (off_t)weir_page_waiting_len;
+    ngx_str_set(&r->headers_out.content_type, "text/html; charset=utf-8");
+    r->headers_out.content_type_len = sizeof("text/html") - 1;
+    ngx_int_t rc = ngx_http_send_header(r);
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only)
+        return rc;
+    body->memory = 1;
+    body->pos = (u_char *)weir_page_waiting;
+    body->last = body->pos + weir_page_waiting_len;
+    body->last_buf = r == r->main;
+    body->last_in_chain = 1;
+    ngx_chain_t out = {body, NULL};
+    return ngx_http_output_filter(r, &out);
+}
+
+static ngx_int_t page_headers(ngx_http_request_t *r)
+{
+    static const struct span headers[][2] = {
+        {SPAN("Cache-Control"), SPAN("no-store")},
+        {SPAN("X-Content-Type-Options"), SPAN("nosniff")},
+        {SPAN("Referrer-Policy"), SPAN("no-referrer")},
+    };
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+        if (reply_header(r, headers[i][0], headers[i][1]) != NGX_OK)
+            return NGX_ERROR;
+    return reply_header(r, SPAN("Content-Security-Policy"), policy);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_NGINX_PASS_COOKIE_H
+#define WEIR_NGINX_PASS_COOKIE_H
+
+/* The cookie that carries a room's pass: `weir-pass-` and the room's name, in which ':' is written '~'. */
+
+#include "base/room_id.h"
+#include "base/span.h"
+#include "nginx/conf.h"
+
+#define PASS_COOKIE_NAME_MAX (10 + ROOM_ID_MAX)
+
+struct span pass_cookie_name(struct span room, char memory[PASS_COOKIE_NAME_MAX]);
+
+ngx_int_t pass_cookie_set(ngx_http_request_t *r, struct span room, struct span pass, uint32_t life_sec);
+
+#endif

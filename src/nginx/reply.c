@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * An answer is a few hundred bytes: one buffer, written once, sent with its length. Everything that goes into the JSON is a
+ * number, a token of ours, a room id or a request id, all of alphabets that need no escaping.
+ */
+#include "nginx/reply.h"
+
+#include "nginx/cors.h"
+#include "nginx/request.h"
+#include "nginx/text.h"
+
+#define ENVELOPE_BYTES 1024 /* code and message of the longest row, an id of 128 bytes, a number */
+
+static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body);
+
+ngx_buf_t *reply_buffer(ngx_http_request_t *r, size_t size)
+{
+    return ngx_create_temp_buf(r->pool, size);
+}
+
+ngx_int_t reply_json(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body)
+{
+    if (body == NULL)
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    ngx_str_set(&r->headers_out.content_type, "application/json");
+    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    r->headers_out.content_length_n = body->last - body->pos;
+    return reply_send(r, status, body);
+}
+
+ngx_int_t reply_empty(ngx_http_request_t *r, ngx_uint_t status)
+{
+    r->header_only = 1;
+    if (status != NGX_HTTP_NO_CONTENT)
+        r->headers_out.content_length_n = 0;
+    return reply_send(r, status, NULL);
+}
+
+static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body)
+{
+    request_of(r)->is_answered = true;
+    r->headers_out.status = status;
+    if (reply_common_headers(r) != NGX_OK)
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    ngx_int_t rc = ngx_http_send_header(r);
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only)
+        return rc;
+    body->last_buf = r == r->main;
+    body->last_in_chain = 1;
+    ngx_chain_t out = {body, NULL};
+    return ngx_http_output_filter(r, &out);
+}
+
+ngx_int_t reply_common_headers(ngx_http_request_t *r)
+{
+    struct request *request = request_of(r);
+    if (request == NULL || reply_header(r, SPAN("Cache-Control"), SPAN("no-store")) != NGX_OK)
+        return NGX_ERROR;
+    if (reply_header(r, SPAN("X-Request-ID"), request->id) != NGX_OK)
+        return NGX_ERROR;
+    return cors_headers(r, request);
+}
+
+ngx_int_t reply_error(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec)
+{
+    uint32_t wait_sec = reply_retry_after(error, retry_after_sec);
+    if (wait_sec > 0 && reply_header_number(r, SPAN("Retry-After"), wait_sec) != NGX_OK)
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    ngx_buf_t *body = reply_envelope(r, error, wait_sec, SPAN_NONE);
+    return reply_json(r, (ngx_uint_t)error_info(error)->http_status, body);
+}
+
+ngx_int_t reply_error_with_redirect(ngx_http_request_t *r, enum error error, struct span redirect_to)
+{
+    return reply_json(r, (ngx_uint_t)error_info(error)->http_status,
+                      reply_envelope(r, error, 0, redirect_to));
+}
+
+ngx_buf_t *reply_envelope(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec,
+                          struct span redirect_to)
+{
+    const struct error_info *info = error_info(error);
+    struct request *request = request_of(r);
+    ngx_buf_t *body = request != NULL ? reply_buffer(r, ENVELOPE_BYTES + redirect_to.len) : NULL;
+    if (body == NULL)
+        return NULL;
+    TEXT_ADD(body, "{\"error\":{\"code\":\"");
+    text_add(body, span_of(info->code));
+    TEXT_ADD(body, "\",\"message\":\"");
+    text_add(body, span_of(info->message));
+    TEXT_ADD(body, "\",\"trace_id\":\"");
+    text_add(body, request->id);
+    TEXT_ADD(body, "\"");
+    if (retry_after_sec > 0) {
+        TEXT_ADD(body, ",\"retry_after\":");
+        text_add_number(body, retry_after_sec);
+    }
+    TEXT_ADD(body, "}");
+    if (redirect_to.len > 0) {
+        TEXT_ADD(body, ",\"redirectTo\":\"");
+        text_add(body, redirect_to);
+        TEXT_ADD(body, "\"");
+    }
+    TEXT_ADD(body, "}");
+    return body;
+}
+
+uint32_t reply_retry_after(enum error error, uint32_t retry_after_sec)
+{
+    if (retry_after_sec > 0)
+        return retry_after_sec;
+    switch (error) {
+    case ERROR_RATE_LIMITED:
+        return 1;
+    case ERROR_ENGINE_UNAVAILABLE:
+        return 2;
+    case ERROR_QUEUE_FULL:
+    case ERROR_ROOM_CLOSED:
+        return 30;
+    default:
+        return 0;
+    }
+}
+
+ngx_int_t reply_header(ngx_http_request_t *r, struct span name, struct span value)
+{
+    ngx_table_elt_t *header = ngx_list_push(&r->headers_out.headers);
+    if (header == NULL)
+        return NGX_ERROR;
+    ngx_memzero(header, sizeof(*header));
+    header->hash = 1;
+    header->key = (ngx_str_t){name.len, (u_char *)name.data};
+    header->value = (ngx_str_t){value.len, (u_char *)value.data};
+    return NGX_OK;
+}
+
+ngx_int_t reply_header_number(ngx_http_request_t *r, struct span name, uint32_t value)
+{
+    u_char *text = ngx_pnalloc(r->pool, NGX_INT32_LEN + 1);
+    if (text == NULL)
+        return NGX_ERROR;
+    u_char *end = ngx_sprintf(text, "%uD", value);
+    return reply_header(r, name, (struct span){(const char *)text, (size_t)(end - text)});
+}

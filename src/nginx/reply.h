@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_NGINX_REPLY_H
+#define WEIR_NGINX_REPLY_H
+
+/*
+ * Answers of the API: JSON, never stored, with X-Request-ID and the CORS headers that are due. Each function sends the whole
+ * answer and returns what the handler is to finalize the request with.
+ */
+
+#include "base/error.h"
+#include "base/span.h"
+#include "nginx/conf.h"
+
+/* A buffer in the request's pool; NULL: out of memory. */
+ngx_buf_t *reply_buffer(ngx_http_request_t *r, size_t size);
+
+ngx_int_t reply_json(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body);
+
+/* No body. */
+ngx_int_t reply_empty(ngx_http_request_t *r, ngx_uint_t status);
+
+/* The envelope. `retry_after_sec` 0: as the error itself suggests. */
+ngx_int_t reply_error(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec);
+
+/* The envelope with a place to go to, "redirectTo", unless that is empty. */
+ngx_int_t reply_error_with_redirect(ngx_http_request_t *r, enum error error, struct span redirect_to);
+
+/* Only writes the envelope: for an answer that nginx has begun itself. NULL: out of memory. */
+ngx_buf_t *reply_envelope(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec,
+                          struct span redirect_to);
+
+/* How long to wait before trying again after this error, if waiting helps; else 0. */
+uint32_t reply_retry_after(enum error error, uint32_t retry_after_sec);
+
+/* Adds a header to the answer. The value must live as long as the request. */
+ngx_int_t reply_header(ngx_http_request_t *r, struct span name, struct span value);
+ngx_int_t reply_header_number(ngx_http_request_t *r, struct span name, uint32_t value);
+
+/* What every answer of ours carries. */
+ngx_int_t reply_common_headers(ngx_http_request_t *r);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_NGINX_REQUEST_H
+#define WEIR_NGINX_REQUEST_H
+
+/* What we keep with an nginx request: the headers we look at, its id, its query before it was masked, its call. */
+
+#include "base/error.h"
+#include "base/span.h"
+#include "nginx/body.h"
+#include "nginx/call.h"
+#include "nginx/conf.h"
+
+#define REQUEST_COOKIES_MAX 4
+#define REQUEST_ID_MAX      128
+
+/* The headers that were sent, of those that we look at; data NULL: not sent. The first one counts. */
+struct sent {
+    struct span request_id, traceparent, idempotency_key, origin, cors_method, accept, fetch_mode, pass;
+    struct span cookies[REQUEST_COOKIES_MAX];
+    size_t cookie_count;
+};
+
+struct queue_state; /* api_queue.c */
+struct gate_state;  /* gate.c */
+
+struct request {
+    struct sent sent;
+    struct span
+        id; /* X-Request-ID, or the trace id, or one of our own: safe in a header, in JSON and in a log */
+    char made_id[32];
+    struct span query;   /* as it was sent */
+    bool is_masked;      /* the query is ours, what nginx has of it is masked */
+    bool is_answered;    /* the answer is ours */
+    ngx_buf_t *envelope; /* our words instead of nginx's own page */
+    struct body body;
+    struct call call;
+    struct queue_state *queue;
+    struct gate_state *gate;
+};
+
+/* Made on first use. NULL: out of memory. */
+struct request *request_of(ngx_http_request_t *r);
+
+/* The same, or NULL if there is none yet. */
+static inline struct request *request_peek(ngx_http_request_t *r)
+{
+    return ngx_http_get_module_ctx(r, ngx_http_weir_module);
+}
+
+/* The value of a cookie, or data NULL. */
+struct span request_cookie(const struct request *request, struct span name);
+
+/* What follows the location's name in the URI, if that is one segment; an exact or regex location: the last segment. */
+bool request_tail(ngx_http_request_t *r, struct span *tail);
+
+bool request_is_tls(ngx_http_request_t *r);
+
+#endif

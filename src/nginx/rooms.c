@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The settings of a room are read by the table in room/settings.h, which also words the refusal; here only the file and the
+ * line are added to it.
+ */
+#include "nginx/rooms.h"
+
+#include "base/room_id.h"
+
+static char *settings_read(ngx_conf_t *cf, ngx_uint_t first, struct settings *settings);
+
+char *rooms_room_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
+{
+    struct main_conf *conf = data;
+    ngx_str_t *words = cf->args->elts;
+    if (!room_id_is_valid(span_of_str(words[1]))) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                           "room name \"%V\" must be 1 to %d characters of A-Z a-z 0-9 _ . : -", &words[1],
+                           ROOM_ID_MAX);
+        return NGX_CONF_ERROR;
+    }
+    if (rooms_have(conf, words[1])) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "room \"%V\" is configured twice", &words[1]);
+        return NGX_CONF_ERROR;
+    }
+    struct room_conf *room = ngx_array_push(&conf->rooms);
+    if (room == NULL)
+        return NGX_CONF_ERROR;
+    room->name = words[1];
+    room->settings = settings_default();
+    conf_note_need(cf);
+    return settings_read(cf, 2, &room->settings);
+}
+
+char *rooms_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
+{
+    struct main_conf *conf = data;
+    ngx_str_t *words = cf->args->elts;
+    if (conf->has_rooms_rule)
+        return "is duplicate";
+    conf->has_rooms_rule = true;
+    conf->makes_rooms = span_equal(span_of_str(words[1]), SPAN("auto"));
+    if (conf->makes_rooms)
+        return settings_read(cf, 2, &conf->made_settings);
+    if (cf->args->nelts > 2 || !span_equal(span_of_str(words[1]), SPAN("listed")))
+        return "must be listed, or auto and the settings of the rooms it makes";
+    return NGX_CONF_OK;
+}
+
+static char *settings_read(ngx_conf_t *cf, ngx_uint_t first, struct settings *settings)
+{
+    ngx_str_t *words = cf->args->elts;
+    for (ngx_uint_t i = first; i < cf->args->nelts; i++) {
+        u_char *equals = ngx_strlchr(words[i].data, words[i].data + words[i].len, '=');
+        if (equals == NULL) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" is not a setting: write name=value", &words[i]);
+            return NGX_CONF_ERROR;
+        }
+        struct span name = {(const char *)words[i].data, (size_t)(equals - words[i].data)};
+        struct span value = {(const char *)equals + 1, words[i].len - name.len - 1};
+        char reason[256];
+        if (!settings_set(settings, name, value, reason, sizeof(reason))) {
+            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s", reason);
+            return NGX_CONF_ERROR;
+        }
+    }
+    return NGX_CONF_OK;
+}
+
+bool rooms_have(struct main_conf *conf, ngx_str_t name)
+{
+    struct room_conf *rooms = conf->rooms.elts;
+    for (ngx_uint_t i = 0; i < conf->rooms.nelts; i++)
+        if (span_equal(span_of_str(rooms[i].name), span_of_str(name)))
+            return true;
+    return false;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * nginx lays a slab allocator over every shared zone, and force-unlocks that allocator's mutex when a worker dies; so its
+ * head must stay whole. The local engine wants one plain block with locks of its own. Both are had by one allocation that
+ * takes every free page of the slab: it is page-aligned, and the slab is never asked again.
+ *
+ * Over a reload nginx hands the same memory to the new configuration if name, size and tag are the same. The tag usually is
+ * the module, but a reload that also brings a new module file brings a new address for it, and everybody in line would be
+ * forgotten; so the tag is a symbol of nginx itself. What guards against a new module with another idea of the memory is
+ * the layout written at its head. Another size or layout is refused: the old workers go on with the old configuration.
+ */
+#include "nginx/zone.h"
+
+#include "engine/local.h"
+
+#define ROOMS_DEFAULT 64
+#define ROOMS_MOST    100000
+#define ZONE_TAG      ((void *)&ngx_http_core_module)
+#define HEAD_BYTES    ((size_t)ngx_pagesize)
+#define LAYOUT        "weir zone 1"
+
+/* What lies before the engine's block. It outlives configurations, and maybe the module that wrote it. */
+struct zone_head {
+    char layout[16];
+    uint32_t rooms_max;
+    struct local_zone *zone;
+};
+
+static char *parameters_read(ngx_conf_t *cf, struct main_conf *conf, size_t *bytes);
+static char *size_check(ngx_conf_t *cf, struct main_conf *conf, ngx_str_t *name, size_t bytes);
+static ngx_shm_zone_t *zone_of_running_nginx(ngx_conf_t *cf, ngx_str_t *name);
+static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data);
+static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_options *options);
+static ngx_int_t zone_take_over(ngx_shm_zone_t *shm, const struct local_zone_options *options);
+static ngx_int_t rooms_put(ngx_shm_zone_t *shm);
+
+char *zone_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
+{
+    static ngx_str_t name = ngx_string("weir");
+    struct main_conf *conf = data;
+    size_t bytes;
+    if (conf->shm != NULL)
+        return "is duplicate: one zone holds all rooms";
+    char *answer = parameters_read(cf, conf, &bytes);
+    if (answer != NGX_CONF_OK)
+        return answer;
+    answer = size_check(cf, conf, &name, bytes);
+    if (answer != NGX_CONF_OK)
+        return answer;
+    conf->shm = ngx_shared_memory_add(cf, &name, bytes, ZONE_TAG);
+    if (conf->shm == NULL)
+        return NGX_CONF_ERROR;
+    conf->shm->init = zone_init;
+    conf->shm->data = conf;
+    return NGX_CONF_OK;
+}
+
+static char *parameters_read(ngx_conf_t *cf, struct main_conf *conf, size_t *bytes)
+{
+    ngx_str_t *words = cf->args->elts, value;
+    ssize_t size = ngx_parse_size(&words[1]);
+    ngx_int_t rooms = ROOMS_DEFAULT;
+    if (cf->args->nelts == 3) {
+        if (!conf_parameter(&words[2], "rooms=", &value))
+            return "knows a size and rooms=N";
+        rooms = ngx_atoi(value.data, value.len);
+    }
+    if (size == NGX_ERROR)
+        return "needs a size such as 64m";
+    if (rooms < 1 || rooms > ROOMS_MOST)
+        return "takes rooms=N with N from 1 to 100000";
+    conf->rooms_max = (uint32_t)rooms;
+    *bytes = (size_t)size / ngx_pagesize * ngx_pagesize;
+    return NGX_CONF_OK;
+}
+
+static char *size_check(ngx_conf_t *cf, struct main_conf *conf, ngx_str_t *name, size_t bytes)
+{
+    /* The slab's own head: a descriptor a page, and a few pages. */
+    size_t least = local_zone_least_bytes(conf->rooms_max);
+    least += least / ngx_pagesize * sizeof(ngx_slab_page_t) + 8 * ngx_pagesize;
+    if (bytes < least) {
+        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "weir_zone is too small: %uD rooms need at least %uzk",
+                           conf->rooms_max, (least + 1023) / 1024);
+        return NGX_CONF_ERROR;
+    }
+    ngx_shm_zone_t *running = zone_of_running_nginx(cf, name);
+    if (running != NULL && running->shm.size != bytes) {
+        ngx_conf_log_error(
+            NGX_LOG_EMERG, cf, 0,
+            "weir_zone cannot change its size from %uzk to %uzk in a reload, for everybody in line would be "
+            "forgotten: restart nginx instead",
+            running->shm.size / 1024, bytes / 1024);
+        return NGX_CONF_ERROR;
+    }
+    return NGX_CONF_OK;
+}
+
+static ngx_shm_zone_t *zone_of_running_nginx(ngx_conf_t *cf, ngx_str_t *name)
+{
+    if (cf->cycle->old_cycle == NULL)
+        return NULL;
+    for (ngx_list_part_t *part = &cf->cycle->old_cycle->shared_memory.part; part != NULL; part = part->next) {
+        ngx_shm_zone_t *zones = part->elts;
+        for (ngx_uint_t i = 0; i < part->nelts; i++)
+            if (zones[i].tag == ZONE_TAG && span_equal(span_of_str(zones[i].shm.name), span_of_str(*name)))
+                return &zones[i];
+    }
+    return NULL;
+}
+
+static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data)
+{
+    struct main_conf *conf = shm->data;
+    struct local_zone_options options = {conf->rooms_max, conf->makes_rooms, conf->made_settings};
+    ngx_int_t answer = old_data != NULL ? zone_take_over(shm, &options) : zone_lay_out(shm, &options);
+    return answer == NGX_OK ? rooms_put(shm) : answer;
+}
+
+static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_options *options)
+{
+    struct main_conf *conf = shm->data;
+    ngx_slab_pool_t *slab = (ngx_slab_pool_t *)shm->shm.addr;
+    slab->log_nomem = 0;
+    size_t bytes = slab->pfree * ngx_pagesize;
+    struct zone_head *head = ngx_slab_alloc(slab, bytes);
+    if (head == NULL || bytes < HEAD_BYTES + local_zone_least_bytes(options->rooms_max)) {
+        ngx_log_error(NGX_LOG_EMERG, shm->shm.log, 0, "weir_zone is too small");
+        return NGX_ERROR;
+    }
+#if (NGX_DEBUG_MALLOC)
+    ngx_memzero(head, bytes); /* such a slab fills its memory with junk */
+#endif
+    head->zone = local_zone_init((u_char *)head + HEAD_BYTES, bytes - HEAD_BYTES, options);
+    head->rooms_max = options->rooms_max;
+    ngx_memcpy(head->layout, LAYOUT, sizeof(LAYOUT));
+    slab->data = head;
+    conf->zone = head->zone;
+    return NGX_OK;
+}
+
+static ngx_int_t zone_take_over(ngx_shm_zone_t *shm, const struct local_zone_options *options)
+{
+    struct main_conf *conf = shm->data;
+    const struct zone_head *head = ((ngx_slab_pool_t *)shm->shm.addr)->data;
+    if (ngx_memcmp(head->layout, LAYOUT, sizeof(LAYOUT)) != 0) {
+        ngx_log_error(NGX_LOG_EMERG, shm->shm.log, 0,
+                      "weir_zone was laid out by another version of the module: restart nginx instead");
+        return NGX_ERROR;
+    }
+    if (options->rooms_max != head->rooms_max) {
+        ngx_log_error(NGX_LOG_EMERG, shm->shm.log, 0,
+                      "weir_zone cannot change rooms=%uD to rooms=%uD in a reload: restart nginx instead",
+                      head->rooms_max, options->rooms_max);
+        return NGX_ERROR;
+    }
+    conf->zone = head->zone;
+    local_zone_reconfigure(conf->zone, options);
+    return NGX_OK;
+}
+
+static ngx_int_t rooms_put(ngx_shm_zone_t *shm)
+{
+    struct main_conf *conf = shm->data;
+    struct room_conf *rooms = conf->rooms.elts;
+    for (ngx_uint_t i = 0; i < conf->rooms.nelts; i++) {
+        enum error error = local_zone_put_room(conf->zone, span_of_str(rooms[i].name), &rooms[i].settings);
+        if (error == ERROR_NONE)
+            continue;
+        ngx_log_error(NGX_LOG_EMERG, shm->shm.log, 0, "the room \"%V\" cannot be set up: %s", &rooms[i].name,
+                      error == ERROR_QUEUE_FULL ? "weir_zone has no place for another room"
+                                                : error_info(error)->meaning);
+        return NGX_ERROR;
+    }
+    return NGX_OK;
+}
