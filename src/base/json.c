@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Built for one shape of input: a request body of a few short members, most of them wanted. jansson would build a tree
- * of allocations for it, which costs a fifth of a whole join. This reader validates while it walks and hands out parts
- * of the body; only a wanted string with escapes is copied.
+ * Built for one shape of input: a request body of a few short members, most of them wanted. jansson would
+ * build a tree of allocations for it, which costs a fifth of a whole join. This reader validates while it
+ * walks and hands out parts of the body; only a wanted string with escapes is copied.
  *
- * Names are compared by what they mean (`"\u0061"` is `"a"`), so a member cannot hide behind its spelling. The names of
- * all objects open at the moment lie on one small stack: an object's own are those above the mark it took when it
- * began, and it takes them off again when it ends. Recursion is bounded by JSON_DEPTH_MAX.
+ * Names are compared by what they mean (`"\u0061"` is `"a"`), so a member cannot hide behind its spelling.
+ * The names of all objects open at the moment lie on one small stack: an object's own are those above the
+ * mark it took when it began, and it takes them off again when it ends. Recursion is bounded by
+ * JSON_DEPTH_MAX.
  *
  * Inside, `false` means: not valid, stop.
  */
@@ -68,6 +69,8 @@ static size_t utf8_length(const char *at, const char *end);
 enum error json_read(struct span body, struct json_member *members, size_t count, char *scratch, size_t cap)
 {
     struct reader reader;
+    if (body.len == 0)
+        return ERROR_INVALID_REQUEST;
     /* Not an initialiser: that would clear the table of names, for every request. */
     reader.at = body.data;
     reader.end = body.data + body.len;
@@ -81,7 +84,7 @@ enum error json_read(struct span body, struct json_member *members, size_t count
         members[i].text = SPAN_NONE;
         members[i].number = 0;
     }
-    if (body.len == 0 || !read_body(&reader))
+    if (!read_body(&reader))
         return ERROR_INVALID_REQUEST;
     for (size_t i = 0; i < count; i++)
         if (!members[i].is_present && !members[i].is_optional)
@@ -93,11 +96,10 @@ bool json_escape(struct span text, char *out, size_t cap, size_t *len)
 {
     static const char hex[] = "0123456789abcdef";
     static const char named[32] = {['\b'] = 'b', ['\f'] = 'f', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
-    const char *at = text.data, *end = text.data + text.len;
     must(*len <= cap);
     size_t written = *len;
-    while (at < end) {
-        uint8_t c = (uint8_t)*at;
+    for (size_t at = 0; at < text.len;) {
+        uint8_t c = (uint8_t)text.data[at];
         char escape[6] = {'\\', (char)c, '0', '0', hex[c >> 4], hex[c & 15]};
         const char *from = escape;
         size_t size = 2, taken = 1;
@@ -105,8 +107,8 @@ bool json_escape(struct span text, char *out, size_t cap, size_t *len)
             escape[1] = named[c] != 0 ? named[c] : 'u';
             size = named[c] != 0 ? 2 : 6;
         } else if (c != '"' && c != '\\') {
-            from = at;
-            size = taken = utf8_length(at, end);
+            from = text.data + at;
+            size = taken = utf8_length(from, text.data + text.len);
         }
         if (size == 0 || size > cap - written)
             return false;
@@ -384,20 +386,22 @@ static bool meaning_equal(struct text a, struct text b)
     return a_at == a.raw.len && b_at == b.raw.len;
 }
 
-/* One character, escaped or not, as UTF-8; its bytes. The text is valid: it was read by read_string, or is a plain name. */
+/*
+ * One character, escaped or not, as UTF-8; its bytes. The text is valid: it was read by read_string, or is a
+ * plain name.
+ */
 static size_t unit_decode(struct text text, size_t *at, char out[4])
 {
     const char *from = text.raw.data + *at, *end = text.raw.data + text.raw.len;
-    uint32_t code;
-    if (text.has_escape && *from == '\\') {
-        *at += escape_decode(from, end, &code);
+    uint32_t code = 0;
+    bool is_escape = text.has_escape && *from == '\\';
+    size_t taken = is_escape ? escape_decode(from, end, &code) : utf8_length(from, end);
+    must(taken > 0);
+    *at += taken;
+    if (is_escape)
         return utf8_encode(code, out);
-    }
-    size_t size = utf8_length(from, end);
-    must(size > 0);
-    memcpy(out, from, size);
-    *at += size;
-    return size;
+    memcpy(out, from, taken);
+    return taken;
 }
 
 /* The escape at `at`, which is a backslash: its characters, 0 if it is not valid. */
@@ -467,7 +471,10 @@ static size_t utf8_encode(uint32_t code, char out[4])
     return 4;
 }
 
-/* Bytes of the valid UTF-8 character at `at`, 0 if there is none: overlong forms and surrogates are not (RFC 3629). */
+/*
+ * Bytes of the valid UTF-8 character at `at`, 0 if there is none: overlong forms and surrogates are not (RFC
+ * 3629).
+ */
 static size_t utf8_length(const char *at, const char *end)
 {
     const uint8_t *byte = (const uint8_t *)at;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The header of a JWT exists to let the token choose its algorithm, which is how forged ones got accepted elsewhere
- * ("none", a public key taken for an HMAC secret). Here it is a constant but for the key id: the verifier reads the id,
- * builds the header that we would have written, and takes no other. The payload is looked at only after the MAC.
+ * The header of a JWT exists to let the token choose its algorithm, which is how forged ones got accepted
+ * elsewhere ("none", a public key taken for an HMAC secret). Here it is a constant but for the key id: the
+ * verifier reads the id, builds the header that we would have written, and takes no other. The payload is
+ * looked at only after the MAC.
  */
 #include "token/pass.h"
 
@@ -135,8 +136,10 @@ static void jti_write(const struct pass_claims *claims, char out[JTI_LEN])
 
 static bool parts_split(struct span token, struct parts *parts)
 {
+    if (token.len == 0)
+        return false;
     const char *end = token.data + token.len;
-    const char *first = token.len > 0 ? memchr(token.data, '.', token.len) : NULL;
+    const char *first = memchr(token.data, '.', token.len);
     const char *second = first != NULL ? memchr(first + 1, '.', (size_t)(end - first - 1)) : NULL;
     if (second == NULL)
         return false;
