@@ -1,64 +1,76 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A main() for a fuzz target without a fuzzer: feeds it each file named on the command line, folders walked. So that
- * every input once found worth keeping is tried again by every `make test`, with any compiler.
- *
- * An input is copied into a block of exactly its size: a sanitizer then sees the first byte read past its end.
+ * Feeds files to a fuzz target without the fuzzer, so that every input ever found is tried again by the
+ * ordinary tests, with any compiler. Arguments are files, or directories, which are walked.
  */
-#define _XOPEN_SOURCE 700
-#include <errno.h>
-#include <ftw.h>
+#include <dirent.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#define OPEN_FOLDERS_MAX 16
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static int visit(const char *path, const struct stat *info, int kind, struct FTW *where);
-static void feed(const char *path, size_t size);
-static void give_up(const char *path);
+static unsigned replayed;
 
-static unsigned fed_count;
+static void replay(const char *path);
+static void replay_directory(const char *path);
+static void replay_file(const char *path, size_t size);
+static _Noreturn void fail(const char *path);
 
 int main(int argc, char **argv)
 {
-    for (int i = 1; i < argc; i++) {
-        if (nftw(argv[i], visit, OPEN_FOLDERS_MAX, FTW_PHYS) != 0)
-            give_up(argv[i]);
-    }
-    printf("%u inputs\n", fed_count);
-    return fed_count > 0 ? 0 : 1;
+    for (int i = 1; i < argc; i++)
+        replay(argv[i]);
+    printf("%u inputs replayed\n", replayed);
+    return replayed > 0 ? 0 : 1;
 }
 
-static int visit(const char *path, const struct stat *info, int kind, struct FTW *where)
+static void replay(const char *path)
 {
-    (void)where;
-    if (kind == FTW_F)
-        feed(path, (size_t)info->st_size);
-    return 0;
+    struct stat info;
+    if (stat(path, &info) != 0)
+        fail(path);
+    if (S_ISDIR(info.st_mode))
+        replay_directory(path);
+    else
+        replay_file(path, (size_t)info.st_size);
 }
 
-static void feed(const char *path, size_t size)
+static void replay_directory(const char *path)
+{
+    DIR *directory = opendir(path);
+    struct dirent *entry;
+    if (directory == NULL)
+        fail(path);
+    while ((entry = readdir(directory)) != NULL) {
+        char child[PATH_MAX];
+        if (entry->d_name[0] == '.')
+            continue;
+        if (snprintf(child, sizeof(child), "%s/%s", path, entry->d_name) >= (int)sizeof(child))
+            fail(path);
+        replay(child);
+    }
+    closedir(directory);
+}
+
+/* The buffer is exactly as long as the file, so that a sanitizer sees a read past its end. */
+static void replay_file(const char *path, size_t size)
 {
     FILE *file = fopen(path, "rb");
-    uint8_t *data = malloc(size);
-
-    if (file == NULL || (size > 0 && (data == NULL || fread(data, 1, size, file) != size)))
-        give_up(path);
-    fclose(file);
-    /* So that the name of a culprit is seen before it strikes. */
-    fprintf(stderr, "%s\n", path);
+    uint8_t *data = malloc(size > 0 ? size : 1);
+    if (file == NULL || data == NULL || fread(data, 1, size, file) != size)
+        fail(path);
     LLVMFuzzerTestOneInput(data, size);
+    replayed++;
     free(data);
-    fed_count++;
+    fclose(file);
 }
 
-static void give_up(const char *path)
+static _Noreturn void fail(const char *path)
 {
-    fprintf(stderr, "replay: %s: %s\n", path, strerror(errno));
+    perror(path);
     exit(1);
 }
