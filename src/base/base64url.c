@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * OpenSSL's own base64 knows neither this alphabet nor a text without padding, and it skips white space: two texts
- * would then stand for one token. Hence these few lines. Every character is looked up in one table, and the bad ones
- * are gathered with an OR, so that a long token is refused or taken in one pass without a branch per character.
+ * OpenSSL's own base64 knows neither this alphabet nor a text without padding, and it skips white space: two
+ * texts would then stand for one token. Hence these few lines. Every character is looked up in one table, and
+ * the bad ones are gathered with an OR, so that a long token is refused or taken in one pass without a branch
+ * per character.
  */
 #include "base/base64url.h"
 
@@ -79,7 +80,10 @@ bool base64url_decode(struct span text, void *out, size_t cap, size_t *len)
     return (bad & BAD) == 0 && decode_tail(in, left, at);
 }
 
-/* The last two or three characters: their spare bits must be zero, or a second text would stand for the same bytes. */
+/*
+ * The last two or three characters: their spare bits must be zero, or a second text would stand for the same
+ * bytes.
+ */
 static bool decode_tail(const uint8_t *text, size_t len, uint8_t *out)
 {
     if (len == 0)

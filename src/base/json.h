@@ -3,13 +3,13 @@
 #define WEIR_BASE_JSON_H
 
 /*
- * A small strict reader of flat JSON objects, for the hot request bodies and the claims of a pass; and the escape that
- * writes a string. One pass, no allocation. Everything else that speaks JSON uses jansson.
+ * A small strict reader of flat JSON objects, for the hot request bodies and the claims of a pass; and the
+ * escape that writes a string. One pass, no allocation. Everything else that speaks JSON uses jansson.
  *
- * It accepts what RFC 8259 and jansson (JSON_REJECT_DUPLICATES) accept as an object, and nothing else: valid UTF-8
- * only, no byte order mark, no NUL even escaped, no lone surrogate, no trailing bytes, no name twice in any object, no
- * integer outside 64 bits. (One difference: jansson 2.14 overlooks a NUL byte right behind a number or a literal.)
- * Beyond that it has limits of its own, and a body over one of them is refused:
+ * It accepts what RFC 8259 and jansson (JSON_REJECT_DUPLICATES) accept as an object, and nothing else: valid
+ * UTF-8 only, no byte order mark, no NUL even escaped, no lone surrogate, no trailing bytes, no name twice in
+ * any object, no integer outside 64 bits. (One difference: jansson 2.14 overlooks a NUL byte right behind a
+ * number or a literal.) Beyond that it has limits of its own, and a body over one of them is refused:
  */
 #define JSON_DEPTH_MAX    16 /* objects and arrays open at once, the outermost counted */
 #define JSON_MEMBERS_MAX  32 /* members in all, those of nested objects counted */
@@ -40,15 +40,16 @@ struct json_member {
 };
 
 /*
- * Reads `body`, fills the answers of `members`, skips what nobody wants. ERROR_NONE, or ERROR_INVALID_REQUEST for a
- * body that is not such an object, a wanted member of another kind or missing, or strings that do not fit the scratch
- * buffer; the answers are then undefined. `scratch` may be NULL if `cap` is 0. It never needs more than body.len.
+ * Reads `body`, fills the answers of `members`, skips what nobody wants. ERROR_NONE, or ERROR_INVALID_REQUEST
+ * for a body that is not such an object, a wanted member of another kind or missing, or strings that do not
+ * fit the scratch buffer; the answers are then undefined. `scratch` may be NULL if `cap` is 0. It never needs
+ * more than body.len.
  */
 enum error json_read(struct span body, struct json_member *members, size_t count, char *scratch, size_t cap);
 
 /*
- * Appends `text` as the inside of a JSON string (without the quotes) at out[*len] and moves *len. False, and *len as it
- * was, if that would pass `cap` or the text is not UTF-8. At most six characters for a byte.
+ * Appends `text` as the inside of a JSON string (without the quotes) at out[*len] and moves *len. False, and
+ * *len as it was, if that would pass `cap` or the text is not UTF-8. At most six characters for a byte.
  */
 bool json_escape(struct span text, char *out, size_t cap, size_t *len);
 

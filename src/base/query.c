@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * nginx's ngx_http_arg() compares raw names without case and takes the first match: `token=A&%74oken=B` would then be
- * one thing to us and another to whoever reads the log. Here a name means what it decodes to, and twice is an error.
+ * nginx's ngx_http_arg() compares raw names without case and takes the first match: `token=A&%74oken=B` would
+ * then be one thing to us and another to whoever reads the log. Here a name means what it decodes to, and
+ * twice is an error.
  */
 #include "base/query.h"
 

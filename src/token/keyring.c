@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Every request verifies a MAC, so what can be prepared is: HMAC is SHA-256 over (inner pad, data) and again over (outer
- * pad, that), and the state after each pad depends on the key alone. Both states are kept for each key and purpose, and
- * a MAC copies them into one working context. Measured on OpenSSL 3.0 for 100 bytes with SHA instructions:
+ * Every request verifies a MAC, so what can be prepared is: HMAC is SHA-256 over (inner pad, data) and again
+ * over (outer pad, that), and the state after each pad depends on the key alone. Both states are kept for
+ * each key and purpose, and a MAC copies them into one working context. Measured on OpenSSL 3.0 for 100 bytes
+ * with SHA instructions:
  *
  *     EVP_MD_CTX_copy_ex of the two prepared states     185 ns
  *     EVP_MAC_init with a NULL key (reuse the context)  243 ns
@@ -116,7 +117,7 @@ bool keyring_mac(struct keyring *ring, enum key_purpose purpose, uint8_t id, con
     const struct mac_state *state = &ring->states[purpose][id];
     if (state->inner == NULL)
         return false;
-    /* These fail only where a hundred bytes cannot be had; a MAC that is not one must never leave this function. */
+    /* These fail only where a hundred bytes cannot be had, and what is not a MAC must never leave here. */
     unsigned size = 0;
     must(EVP_MD_CTX_copy_ex(ring->work, state->inner) == 1);
     must(EVP_DigestUpdate(ring->work, data, len) == 1);
@@ -239,7 +240,7 @@ static bool key_derive(struct span secret, const char *info, uint8_t key[KEY_SIZ
     return is_derived;
 }
 
-/* SHA-256 having read one block of the key, padded with zeros and XORed with `pad` (RFC 2104); NULL if there is no memory. */
+/* SHA-256 having read the key, padded with zeros and XORed with `pad` (RFC 2104); NULL without memory. */
 static EVP_MD_CTX *pad_digest(const EVP_MD *sha256, const uint8_t key[KEY_SIZE], uint8_t pad)
 {
     uint8_t block[BLOCK_SIZE];

@@ -6,10 +6,11 @@
  * A pass: what opens the gate. A JWT (RFC 7519) signed with HS256, so that any JWT library can verify it:
  *
  *     {"alg":"HS256","kid":"<tier>.<key id>","typ":"JWT"}
- *     {"iss":"weir","sub":"<room>","uid":"<who>","tier":<1 or 2>,"jti":"<id>","iat":<seconds>,"exp":<seconds>}
+ *     {"iss":"weir","sub":"<room>","uid":"<who>","tier":<1 or 2>,"jti":"<id>","iat":<sec>,"exp":<sec>}
  *
- * `jti` is base64url of epoch (4 bytes, network order), count (4), holder (12): the ticket that the pass was given for.
- * The key is that of the tier's own purpose, so a pass of one tier is nothing but noise to the other.
+ * `jti` is base64url of epoch (4 bytes, network order), count (4), holder (12): the ticket that the pass was
+ * given for. The key is that of the tier's own purpose, so a pass of one tier is nothing but noise to the
+ * other.
  */
 
 #include "base/holder.h"
@@ -36,16 +37,17 @@ struct pass_claims {
 };
 
 /*
- * Writes the pass and returns its length; the same claims give the same bytes. No NUL is added.
- * 0 if the ring has no key claims->key_id, if `cap` is too small (PASS_TOKEN_MAX never is), or if the uid is longer than
+ * Writes the pass and returns its length; the same claims give the same bytes. No NUL is added. 0 if the ring
+ * has no key claims->key_id, if `cap` is too small (PASS_TOKEN_MAX never is), or if the uid is longer than
  * PASS_UID_MAX, not UTF-8 or has a NUL. The room must be a valid room id. An empty uid is fine.
  */
 size_t pass_sign(struct keyring *ring, const struct pass_claims *claims, char *out, size_t cap);
 
 /*
- * True if the ring signed this pass for this tier and it is valid at `now_sec`: now < exp, iat at most PASS_SKEW_SEC
- * ahead. The algorithm is never taken from the token: its header must be ours to the byte. The spans of `out` are parts
- * of `scratch`. Whether it is for the right room and person is the caller's question.
+ * True if the ring signed this pass for this tier and it is valid at `now_sec`: now < exp, iat at most
+ * PASS_SKEW_SEC ahead. The algorithm is never taken from the token: its header must be ours to the byte. The
+ * spans of `out` are parts of `scratch`. Whether it is for the right room and person is the caller's
+ * question.
  */
 bool pass_verify(struct keyring *ring, int tier, struct span token, uint64_t now_sec, struct pass_claims *out,
                  char *scratch, size_t cap);

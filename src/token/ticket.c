@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Binary and of fixed offsets, not JSON: it is verified on every poll, and there is nothing to parse that could be
- * parsed in two ways. The form is checked before the MAC, which is cheap and tells a forger nothing they could not read
- * in the header; the MAC is compared in constant time.
+ * Binary and of fixed offsets, not JSON: it is verified on every poll, and there is nothing to parse that
+ * could be parsed in two ways. The form is checked before the MAC, which is cheap and tells a forger nothing
+ * they could not read in the header; the MAC is compared in constant time.
  */
 #include "token/ticket.h"
 

@@ -3,8 +3,8 @@
 #define WEIR_TOKEN_TICKET_H
 
 /*
- * A ticket: a signed place in a line, self-contained and opaque to clients. base64url of these bytes, numbers in network
- * order:
+ * A ticket: a signed place in a line, self-contained and opaque to clients. base64url of these bytes, numbers
+ * in network order:
  *
  *      0   1  version: 1
  *      1   1  flags: bit 0 = the holder is a trusted identity; the others are 0
@@ -47,7 +47,10 @@ struct ticket_claims {
  */
 size_t ticket_sign(struct keyring *ring, const struct ticket_claims *claims, char out[TICKET_TOKEN_MAX]);
 
-/* True if the ring signed this ticket; out->room then is the text in `room`. Nothing is said about its being alive. */
+/*
+ * True if the ring signed this ticket; out->room then is the text in `room`. Nothing is said about its being
+ * alive.
+ */
 bool ticket_verify(struct keyring *ring, struct span token, struct ticket_claims *out,
                    char room[ROOM_ID_MAX]);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A holder could be a plain hash, but then whoever holds a ticket could try out user names against it. Under a key it
- * says nothing, and nobody can aim at a bucket of the table it is the key of.
+ * A holder could be a plain hash, but then whoever holds a ticket could try out user names against it. Under
+ * a key it says nothing, and nobody can aim at a bucket of the table it is the key of.
  */
 #include "token/visitor.h"
 

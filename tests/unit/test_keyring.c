@@ -51,7 +51,9 @@ static void expect_mac(struct keyring *ring, enum key_purpose purpose, uint8_t i
     assert_string_equal(hex, expected);
 }
 
-/* Computed with the hmac and hashlib modules of Python: HKDF by the text of RFC 5869, then HMAC of "hello". */
+/*
+ * Computed with the hmac and hashlib modules of Python: HKDF by the text of RFC 5869, then HMAC of "hello".
+ */
 static void macs_are_those_of_an_independent_hkdf_and_hmac(void **state)
 {
     struct keyring *ring = ring_of("7 " A "\n3 " B "\n");

@@ -63,7 +63,10 @@ static void base64url_decodes_what_it_encoded_at_every_length(void **state)
     }
 }
 
-/* All texts of up to three characters: exactly those that encode something are taken, so no bytes have two texts. */
+/*
+ * All texts of up to three characters: exactly those that encode something are taken, so no bytes have two
+ * texts.
+ */
 static void base64url_has_one_text_for_each_byte_string(void **state)
 {
     (void)state;
@@ -160,6 +163,9 @@ static void query_refuses_bad_escapes_nul_and_a_second_occurrence(void **state)
     char out[8];
     struct span value;
     assert_int_equal(query_find(SPAN("t=a\0b"), SPAN("t"), out, sizeof(out), &value), ERROR_INVALID_REQUEST);
+    /* The digit that would complete the escape lies behind the end. */
+    assert_int_equal(query_find((struct span){"t=%41", 4}, SPAN("t"), out, sizeof(out), &value),
+                     ERROR_INVALID_REQUEST);
 }
 
 static void query_judges_only_the_parameter_asked_for(void **state)

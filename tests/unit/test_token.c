@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Tickets, passes and visitor cookies: what the ring signed is taken, as what it is, and nothing else is. The forgeries
- * here go further than a stranger can: some are signed with a real key, but of another purpose or over a wrong text.
+ * Tickets, passes and visitor cookies: what the ring signed is taken, as what it is, and nothing else is. The
+ * forgeries here go further than a stranger can: some are signed with a real key, but of another purpose or
+ * over a wrong text.
  */
 #include "token/pass.h"
 #include "token/ticket.h"
@@ -531,6 +532,16 @@ static struct span forge_pass(const char *header, const char *payload, enum key_
     "{\"iss\":\"weir\",\"sub\":\"r\",\"uid\":\"u\",\"tier\":2,\"jti\":\"" JTI \
     "\",\"iat\":1700000000,\"exp\":1700043200}"
 
+/* The payload above with the first `from` in it made `to`. */
+static const char *payload_with(const char *from, const char *to)
+{
+    static char out[1024];
+    const char *at = strstr(PAYLOAD, from);
+    assert_non_null(at);
+    snprintf(out, sizeof(out), "%.*s%s%s", (int)(at - PAYLOAD), PAYLOAD, to, at + strlen(from));
+    return out;
+}
+
 static void the_right_form_under_the_key_of_another_purpose_or_id_is_refused(void **state)
 {
     static const uint8_t ids[] = {NEW_ID, OLD_ID};
@@ -551,6 +562,33 @@ static void the_right_form_under_the_key_of_another_purpose_or_id_is_refused(voi
             assert_int_equal(is_pass(2, forged), purpose == KEY_PASS_2 && is_new);
             assert_false(is_pass(1, forged));
         }
+}
+
+static void each_tier_has_a_key_of_its_own(void **state)
+{
+    static const char header[] = "{\"alg\":\"HS256\",\"kid\":\"1.7\",\"typ\":\"JWT\"}";
+    const char *payload = payload_with("\"tier\":2", "\"tier\":1");
+    char token[PASS_TOKEN_MAX];
+    (void)state;
+    for (int purpose = 0; purpose < KEY_HOLDER; purpose++) {
+        struct span forged = forge_pass(header, payload, purpose, NEW_ID, token);
+        assert_int_equal(is_pass(1, forged), purpose == KEY_PASS_1);
+        assert_false(is_pass(2, forged));
+    }
+}
+
+static void a_visitor_cookie_of_another_version_is_refused_though_signed(void **state)
+{
+    static const uint8_t id[VISITOR_ID_SIZE] = {1};
+    char token[VISITOR_TOKEN_LEN], out[PASS_TOKEN_MAX];
+    uint8_t bytes[VISITOR_SIZE];
+    size_t size;
+    (void)state;
+    visitor_sign(ring, id, token);
+    assert_true(base64url_decode((struct span){token, sizeof(token)}, bytes, sizeof(bytes), &size));
+    bytes[0]++;
+    base64url_encode(bytes, size, token, sizeof(token));
+    assert_false(is_visitor(resign_binary((struct span){token, sizeof(token)}, KEY_VISITOR, NEW_ID, out)));
 }
 
 static void a_header_that_is_not_ours_to_the_byte_is_refused(void **state)
@@ -586,16 +624,6 @@ static void a_header_that_is_not_ours_to_the_byte_is_refused(void **state)
         if (is_pass(1, forged) || is_pass(2, forged))
             fail_msg("accepted: %s", headers[i]);
     }
-}
-
-/* The payload above with the first `from` in it made `to`. */
-static const char *payload_with(const char *from, const char *to)
-{
-    static char out[1024];
-    const char *at = strstr(PAYLOAD, from);
-    assert_non_null(at);
-    snprintf(out, sizeof(out), "%.*s%s%s", (int)(at - PAYLOAD), PAYLOAD, to, at + strlen(from));
-    return out;
 }
 
 static void claims_that_are_missing_or_wrong_are_refused_though_signed(void **state)
@@ -845,6 +873,8 @@ int main(void)
         cmocka_unit_test(a_token_of_10000_characters_is_refused),
         cmocka_unit_test(a_token_of_one_kind_is_never_taken_for_another),
         cmocka_unit_test(the_right_form_under_the_key_of_another_purpose_or_id_is_refused),
+        cmocka_unit_test(each_tier_has_a_key_of_its_own),
+        cmocka_unit_test(a_visitor_cookie_of_another_version_is_refused_though_signed),
         cmocka_unit_test(a_header_that_is_not_ours_to_the_byte_is_refused),
         cmocka_unit_test(claims_that_are_missing_or_wrong_are_refused_though_signed),
         cmocka_unit_test(a_pass_is_valid_from_a_minute_before_iat_until_exp),
