@@ -2,7 +2,10 @@
 #ifndef WEIR_BASE_ROOM_ID_H
 #define WEIR_BASE_ROOM_ID_H
 
-/* The name of a room: 1 to 64 of `A-Z a-z 0-9 _ . : -`. Safe as it is in a path, a log line, JSON and a Redis key. */
+/*
+ * The name of a room: 1 to 64 of `A-Z a-z 0-9 _ . : -`. Safe as it is in a path, a log line, JSON and a
+ * Redis key.
+ */
 
 #include "base/span.h"
 

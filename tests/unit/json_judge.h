@@ -22,13 +22,11 @@ static inline void judge_measure(json_t *value, unsigned depth, unsigned *deepes
         return;
     if (depth > *deepest)
         *deepest = depth;
-    json_object_foreach(value, name, child)
-    {
+    json_object_foreach (value, name, child) {
         ++*members;
         judge_measure(child, depth + 1, deepest, members);
     }
-    json_array_foreach(value, i, child)
-    {
+    json_array_foreach (value, i, child) {
         judge_measure(child, depth + 1, deepest, members);
     }
 }
