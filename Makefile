@@ -75,6 +75,10 @@ MODULE_LIST := $(NGX)/objs/ngx_http_weir_module_modules.c
 MODULE_OBJS := $(CORE_OBJS) $(NGX_SRCS:%.c=$(B)/%.o) $(PAGES:.c=.o) $(B)/ngx_http_weir_module_modules.o
 MODULE_LIBS := -lcrypto -lpthread
 
+CLI         := $(B)/weir
+CLI_OBJS    := $(patsubst %.c,$(B)/%.o,$(wildcard src/cli/*.c))
+CLI_LIBS    := -ljansson -lcurl -lcrypto -lpthread -lm
+
 UNIT_HELP   := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
 UNIT        := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 UNIT_LIBS   := -lcmocka -lcrypto -ljansson -lpthread
@@ -92,7 +96,7 @@ C_FILES     := $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h test
 
 .DEFAULT_GOAL := help
 .PHONY: help run test asan bench lint format format-check docs fuzz screenshot install-deps clean \
-        all module unit replays benches
+        all module cli unit replays benches
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -155,7 +159,9 @@ clean: ## remove build/
 # --- pieces: `make VARIANT=clang unit` and the like ----------------------------------------------------------------
 
 all: module unit
-module: $(MODULE)
+# Who has the module has the command for it.
+module: $(MODULE) $(CLI)
+cli: $(CLI)
 unit: $(UNIT)
 replays: $(REPLAYS)
 benches: $(BENCHES)
@@ -198,6 +204,13 @@ $(B)/%.o: %.c Makefile
 $(NGX)/.configured: config scripts/configure-nginx
 	$(call say,nginx,$(NGX))
 	$(Q)scripts/configure-nginx $(NGX)
+
+$(CLI): $(CLI_OBJS) $(CORE_LIB)
+	$(call say,link,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(CLI_LIBS)
+
+# What of the command is pure is tested like the core.
+$(B)/unit/test_plan: $(addprefix $(B)/src/cli/,plan.o number.o)
 
 $(B)/unit/%: $(B)/tests/unit/%.o $(UNIT_HELP:%.c=$(B)/%.o) $(CORE_LIB)
 	@mkdir -p $(@D)
