@@ -39,6 +39,7 @@ ngx_int_t reply_empty(ngx_http_request_t *r, ngx_uint_t status)
 static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body)
 {
     request_of(r)->is_answered = true;
+    r->err_status = 0; /* what an error_page on the way here made of the status */
     r->headers_out.status = status;
     if (reply_common_headers(r) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

@@ -1,0 +1,474 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""The gate: a living pass of this room goes through, nothing else does, by whatever door."""
+
+import base64
+import hashlib
+import hmac
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+import jwt
+import pytest
+from weirtest import Nginx, Response, raw, wait_until
+
+ROOMS = {
+    "shop": "rate=1000 burst=100",
+    "other": "rate=1000 burst=100",
+    "one": "rate=1000 burst=100 tier=1",
+    "short": "rate=1000 burst=100 session_ttl_sec=2",
+    "late": "rate=1000 burst=100 arrive_ttl_sec=1",
+    "open": "mode=open",
+    "shut": "mode=closed",
+    "held": "mode=hold",
+    "a:b": "rate=1000 burst=100",
+}
+
+# What it is about is /in/ (gated by "shop"); the rest are doors beside it.
+SERVER = """
+        root {dir}/html;
+        location /in/ {{ weir_gate room=shop; proxy_pass http://127.0.0.1:{echo}; }}
+        location /other/ {{ weir_gate room=other; proxy_pass http://127.0.0.1:{echo}; }}
+        location /one/ {{ weir_gate room=one; proxy_pass http://127.0.0.1:{echo}; }}
+        location /short/ {{ weir_gate room=short; proxy_pass http://127.0.0.1:{echo}; }}
+        location /late/ {{ weir_gate room=late; proxy_pass http://127.0.0.1:{echo}; }}
+        location /open/ {{ weir_gate room=open; proxy_pass http://127.0.0.1:{echo}; }}
+        location /shut/ {{ weir_gate room=shut; proxy_pass http://127.0.0.1:{echo}; }}
+        location /colon/ {{ weir_gate room=a:b page=/wait/; proxy_pass http://127.0.0.1:{echo}; }}
+        location ~ ^/by-name/(?<event>.*)$ {{ weir_gate room=$event; proxy_pass http://127.0.0.1:{echo}; }}
+        location /free/ {{ proxy_pass http://127.0.0.1:{echo}; }}
+        location /nested/ {{
+            weir_gate room=shop;
+            location /nested/free/ {{ weir_gate off; proxy_pass http://127.0.0.1:{echo}; }}
+            location /nested/deep/ {{ proxy_pass http://127.0.0.1:{echo}; }}
+        }}
+        location /satisfied/ {{ weir_gate room=shop; satisfy any; allow all; proxy_pass http://127.0.0.1:{echo}; }}
+        location /static/ {{ weir_gate room=shop; }}
+        location /tried/ {{ weir_gate room=shop; try_files /static/secret.txt =404; }}
+        location /tries/ {{ try_files /nothing /in/$uri; }}
+        location /named/ {{ try_files /nothing @gated; }}
+        location @gated {{ weir_gate room=shop; proxy_pass http://127.0.0.1:{echo}; }}
+        location /erring/ {{ error_page 404 =200 /in/error; return 404; }}
+        location /erring-named/ {{ error_page 404 =200 @gated; return 404; }}
+        location /rewritten/ {{ rewrite ^ /in/rewritten last; }}
+        location /accel/ {{ proxy_pass http://127.0.0.1:{echo}/accel; }}
+        location /included/ {{ ssi on; ssi_types *; }}
+        location /added/ {{ addition_types *; add_before_body /in/added; }}
+        location /asks/ {{ weir_gate room=shop; auth_request /auth/check; proxy_pass http://127.0.0.1:{echo}; }}
+        location /auth/ {{ weir_gate room=shop; proxy_pass http://127.0.0.1:{echo}; }}
+        location /broken/ {{ weir_gate room=shop; error_page 502 =200 /in/oops; proxy_pass http://127.0.0.1:1; }}
+        location /user/ {{ weir_gate room=shop; weir_user $http_x_user_id from=127.0.0.1; proxy_pass http://127.0.0.1:{echo}; }}
+        location /signed-in/ {{ weir_api queue; weir_user $http_x_user_id from=127.0.0.1; }}
+"""
+
+
+class Echo(BaseHTTPRequestHandler):
+    """A shop that says what came through, header by header."""
+
+    protocol_version = "HTTP/1.1"
+
+    def answer(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = json.dumps({"shop": True, "path": self.path, "headers": self.headers.items()}).encode()
+        self.send_response(200)
+        if self.path.startswith("/accel"):
+            self.send_header("X-Accel-Redirect", "/static/secret.txt")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body if self.command != "HEAD" else b"")
+
+    do_GET = do_POST = do_HEAD = do_OPTIONS = do_PUT = answer
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture(scope="module")
+def echo():
+    shop = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
+    shop.daemon_threads = True
+    threading.Thread(target=shop.serve_forever, daemon=True).start()
+    yield shop.server_address[1]
+    shop.shutdown()
+    shop.server_close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, echo):
+    folder = tmp_path_factory.mktemp("gate") / "nginx"
+    for name, text in (("static/secret.txt", "secret"), ("included/page", '<!--#include virtual="/in/part" -->'),
+                       ("included/file", '<!--#include virtual="/static/secret.txt" -->'), ("added/page", "page")):
+        path = folder / "html" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    server = Nginx(folder, rooms=ROOMS, server=SERVER.format(dir=folder, echo=echo),
+                   http="underscores_in_headers on; proxy_ignore_client_abort on;")
+    server.expect_in_log("connect\\(\\) failed .* 127.0.0.1:1")
+    server.start()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def visitor(server):
+    """Somebody without a pass, a script."""
+    client = server.api()
+    yield client
+    client.close()
+
+
+@pytest.fixture
+def insider(server):
+    """Somebody with a pass for the shop, in the cookie."""
+    client = enter(server, "shop")
+    yield client
+    client.close()
+
+
+def enter(server, room, prefix="/api/v1/queue/", headers=None):
+    client = server.api()
+    joined = client.post(prefix + "join", {"event_id": room}, headers=headers)
+    client.ticket_token = joined.json()["waiting_token"]
+    entered = client.post(prefix + "enter", {"waiting_token": client.ticket_token}, headers=headers)
+    assert entered.status == 200, entered
+    client.reservation = entered.json()["reservation_token"]
+    return client
+
+
+def bare(server):
+    return server.client(cookies=False)
+
+
+def is_let_in(response):
+    return response.status == 200 and b"shop" in response.body
+
+
+def assert_turned_away(response, room="shop"):
+    assert (response.status, response.error_code) == (403, "ADMISSION_REQUIRED"), response
+    assert response.json()["redirectTo"] == f"/queue/{room}"
+    assert response.header("cache-control") == "no-store"
+    assert response.header("x-request-id") == response.json()["error"]["trace_id"]
+
+
+def headers_at_shop(response):
+    assert is_let_in(response), response
+    return response.json()["headers"]
+
+
+def of_weir(response):
+    return {name.lower(): value for name, value in headers_at_shop(response) if "weir" in name.lower().replace("_", "-")
+            and name.lower() != "cookie"}
+
+
+# --- passes
+
+
+def test_without_a_pass_nobody_gets_in(visitor):
+    for method in ("GET", "POST", "PUT", "HEAD", "DELETE", "OPTIONS", "FROB"):
+        assert visitor.request(method, "/in/x").status == 403
+    assert_turned_away(visitor.get("/in/x"))
+
+
+def test_a_pass_in_the_cookie_or_in_the_header_gets_in(server, insider):
+    assert is_let_in(insider.get("/in/x"))
+    assert is_let_in(bare(server).get("/in/x", headers={"x-queue-entry-token": insider.reservation}))
+    assert is_let_in(bare(server).post("/in/x", b"a body", headers={"X-Queue-Entry-Token": insider.reservation}))
+
+
+def test_a_pass_of_a_room_with_a_colon_gets_in_by_its_cookie(server):
+    assert is_let_in(enter(server, "a:b").get("/colon/"))
+    response = bare(server).get("/colon/")
+    assert response.json()["redirectTo"] == "/wait/a:b"
+
+
+def key_of(server, tier):
+    """The key of a tier, as docs tell a back-end developer to derive it: HKDF-SHA256 of the secret."""
+    secret = server.secret_file.read_text().split()[1].encode()
+    extracted = hmac.digest(b"\0" * 32, secret, "sha256")
+    return hmac.digest(extracted, f"weir pass {tier}".encode() + b"\1", hashlib.sha256)
+
+
+def test_any_jwt_library_verifies_a_pass(server, insider):
+    claims = jwt.decode(insider.reservation, key_of(server, 2), algorithms=["HS256"], issuer="weir")
+    assert (claims["sub"], claims["tier"]) == ("shop", 2)
+    assert claims["exp"] - claims["iat"] == 12 * 3600
+    assert claims["uid"].startswith("v-")
+    with pytest.raises(jwt.InvalidSignatureError):
+        jwt.decode(insider.reservation, key_of(server, 1), algorithms=["HS256"])
+
+
+def forged(server, token, change=None, key=None, header=None, algorithm="HS256"):
+    """The same pass with something else about it, signed with the true key unless told otherwise."""
+    claims = jwt.decode(token, options={"verify_signature": False})
+    claims.update(change or {})
+    claims = {name: value for name, value in claims.items() if value is not None}
+    headers = dict(jwt.get_unverified_header(token), alg=algorithm, **(header or {}))
+    return jwt.encode(claims, key if key is not None else key_of(server, 2), algorithm=algorithm, headers=headers)
+
+
+def test_a_pass_that_is_not_ours_or_not_for_here_does_not_get_in(server, insider):
+    token = insider.reservation
+    head, body, signature = token.split(".")
+    passes = {
+        "another key": forged(server, token, key="x" * 32),
+        "the key of the other tier": forged(server, token, key=key_of(server, 1)),
+        "no algorithm": forged(server, token, key="", algorithm="none"),
+        "another algorithm": forged(server, token, algorithm="HS512", key=key_of(server, 2)),
+        "no signature": f"{head}.{body}.",
+        "another key id": forged(server, token, header={"kid": "2.9"}),
+        "another room": forged(server, token, {"sub": "other"}),
+        "no room": forged(server, token, {"sub": None}),
+        "another issuer": forged(server, token, {"iss": "else"}),
+        "no expiry": forged(server, token, {"exp": None}),
+        "expired": forged(server, token, {"exp": 1}),
+        "from the future": forged(server, token, {"iat": 1 << 40, "exp": 1 << 41}),
+        "another tier": forged(server, token, {"tier": 1}),
+        "another place": forged(server, token, {"jti": base64.urlsafe_b64encode(b"\0" * 20).rstrip(b"=").decode()}),
+        "garbage": "garbage",
+        "nothing": "",
+        "too long": "x" * 8000,
+        "its ticket": insider.ticket_token,
+    }
+    for what, value in passes.items():
+        assert not is_let_in(bare(server).get("/in/x", headers={"x-queue-entry-token": value})), what
+        assert not is_let_in(bare(server).get("/in/x", headers={"Cookie": f"weir-pass-shop={value}"})), what
+    assert is_let_in(bare(server).get("/in/x", headers={"x-queue-entry-token": token})), "the forgeries started from a good one"
+
+
+def test_a_pass_opens_its_own_room_only(server, insider):
+    header = {"x-queue-entry-token": insider.reservation}
+    assert_turned_away(bare(server).get("/other/", headers=header), "other")
+    cookie = {"Cookie": f"weir-pass-other={insider.reservation}"}
+    assert_turned_away(bare(server).get("/other/", headers=cookie), "other")
+
+
+def test_a_pass_of_one_tier_is_nothing_to_the_other(server):
+    first = enter(server, "one")
+    assert is_let_in(first.get("/one/"))
+    jwt.decode(first.reservation, key_of(server, 1), algorithms=["HS256"])
+
+
+def test_two_passes_of_different_people_are_none(server, insider):
+    other = enter(server, "shop")
+    assert not is_let_in(insider.get("/in/", headers={"x-queue-entry-token": other.reservation}))
+    assert is_let_in(insider.get("/in/", headers={"x-queue-entry-token": insider.reservation}))
+    assert is_let_in(insider.get("/in/", headers={"x-queue-entry-token": "garbage"})), "that one is not presented"
+
+
+def test_a_pass_ends_with_its_session(server):
+    left = enter(server, "shop")
+    assert is_let_in(left.get("/in/"))
+    left.leave(left.ticket_token)
+    assert_turned_away(left.get("/in/"))
+
+
+def test_a_session_that_nobody_uses_ends_and_requests_renew_it(server):
+    used, idle = enter(server, "short"), enter(server, "short")
+    assert is_let_in(idle.get("/short/"))
+    token = idle.ticket_token
+
+    def idle_is_over():
+        assert is_let_in(used.get("/short/"))
+        return idle.status(token).status == 404
+    wait_until(idle_is_over, 10, "the idle session over")
+    assert not is_let_in(idle.get("/short/"))
+    assert is_let_in(used.get("/short/"))
+
+
+def test_a_pass_that_never_arrives_is_over(server):
+    late = enter(server, "late")
+    wait_until(lambda: late.status(late.ticket_token).status == 404, 10, "the slot given to another")
+    assert not is_let_in(late.get("/late/"))
+
+
+# --- rooms and modes
+
+
+def test_an_open_room_lets_everybody_by_and_still_reads_passes(server, visitor):
+    assert of_weir(visitor.get("/open/")) == {"x-weir-room": "open"}
+    holder = enter(server, "open")
+    assert set(of_weir(holder.get("/open/"))) == {"x-weir-room", "x-weir-user", "x-weir-session", "x-weir-tier"}
+
+
+def test_a_closed_room_still_wants_a_pass(visitor):
+    assert_turned_away(visitor.get("/shut/"), "shut")
+
+
+def test_a_room_by_variable(server, insider):
+    assert is_let_in(insider.get("/by-name/shop"))
+    assert_turned_away(insider.get("/by-name/other"), "other")
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "x" * 65, "sh%20op", "shop/"])
+def test_a_path_without_a_room_is_no_way_in(insider, name):
+    for accept in ("text/html", "*/*"):
+        response = insider.get("/by-name/" + name, headers={"Accept": accept})
+        assert (response.status, response.error_code) == (403, "ADMISSION_REQUIRED")
+        assert "redirectTo" not in response.json()
+
+
+def test_an_unknown_room_is_no_way_in(insider):
+    assert_turned_away(insider.get("/by-name/nowhere"), "nowhere")
+
+
+# --- navigation
+
+
+@pytest.mark.parametrize("headers", [
+    {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}, {"Sec-Fetch-Mode": "navigate", "Accept": "*/*"},
+])
+def test_a_navigation_is_sent_to_the_waiting_page_and_back_afterwards(visitor, headers):
+    for method in ("GET", "HEAD"):
+        response = visitor.request(method, "/in/seats?row=3&seat=%C3%BC#x", headers=headers)
+        assert response.status == 302
+        assert response.header("cache-control") == "no-store"
+        target = urlsplit(response.header("location"))
+        assert (target.scheme, target.netloc, target.path) == ("", "", "/queue/shop")
+        assert parse_qs(target.query)["return"][0].startswith("/in/seats?row=3&seat=%C3%BC")
+
+
+@pytest.mark.parametrize("method, headers", [
+    ("POST", {"Accept": "text/html"}), ("GET", {"Accept": "application/json"}), ("GET", {}),
+    ("GET", {"Accept": "text/html", "Sec-Fetch-Mode": "cors"}),
+])
+def test_anything_else_is_told_where_the_line_is(visitor, method, headers):
+    assert_turned_away(visitor.request(method, "/in/", headers=headers))
+
+
+@pytest.mark.parametrize("path", ["//evil.example/in/", "/\\evil.example", "http://evil.example//in/"])
+def test_the_way_back_never_leaves_the_site(weir, path):
+    server = weir(rooms=ROOMS, gate="shop")
+    answer = raw(server.port, f"GET {path} HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n\r\n".encode())
+    location = next(line for line in answer.decode().split("\r\n") if line.lower().startswith("location:"))
+    back = parse_qs(urlsplit(location.split(": ", 1)[1]).query).get("return", ["/"])[0]
+    assert back.startswith("/") and back[1:2] not in ("/", "\\")
+
+
+def test_a_very_long_address_is_not_taken_along(visitor):
+    response = visitor.get("/in/?" + "x" * 4000, headers={"Accept": "text/html"})
+    assert response.header("location") == "/queue/shop"
+
+
+def test_a_preflight_goes_through_and_says_nothing_of_anybody(server, visitor):
+    headers = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST", "X-Weir-User": "mallory"}
+    assert of_weir(visitor.request("OPTIONS", "/in/", headers=headers)) == {}
+
+
+# --- what the shop is told
+
+
+def test_the_shop_is_told_who_passed(server, insider):
+    claims = jwt.decode(insider.reservation, options={"verify_signature": False})
+    assert of_weir(insider.get("/in/x?y=z")) == {
+        "x-weir-room": "shop", "x-weir-user": claims["uid"], "x-weir-session": claims["jti"], "x-weir-tier": "2",
+    }
+
+
+FORGED = ["X-Weir-User", "x-weir-room", "X-WEIR-TIER", "X-Weir-Session", "X-Weir-Anything", "X_Weir_User", "x-weir-"]
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 19, 20, 21, 60])
+def test_headers_of_that_name_from_a_client_are_removed_and_all_others_arrive(server, insider, count):
+    """Wherever they stand among the others: nginx keeps headers in arrays of twenty."""
+    others = [(f"X-Other-{n}", str(n)) for n in range(count)]
+    for spread in (1, 3, 10):
+        lines = [f"Cookie: weir-pass-shop={insider.reservation}", "Host: the-host"]
+        for at, (name, value) in enumerate(others):
+            lines.append(f"{name}: {value}")
+            if at % spread == 0:
+                lines.append(f"{FORGED[at % len(FORGED)]}: forged")
+        lines += [f"{name}: forged" for name in FORGED] + ["X-Last: last"]
+        text = "GET /in/ HTTP/1.1\r\n" + "\r\n".join(lines) + "\r\nConnection: close\r\n\r\n"
+        answer = raw(server.port, text.encode()).partition(b"\r\n\r\n")[2]
+        seen = json.loads(answer)["headers"]
+        assert not [name for name, value in seen if value == "forged"]
+        assert [(name, value) for name, value in seen if name.startswith("X-Other")] == others
+        assert ("X-Last", "last") in [tuple(pair) for pair in seen]
+        assert len([name for name, _ in seen if name.lower().startswith("x-weir-")]) == 4
+
+
+def test_a_request_of_nothing_but_forged_headers_survives(server):
+    answer = raw(server.port, b"GET /open/ HTTP/1.0\r\nX-Weir-User: forged\r\nX-Weir-Tier: forged\r\n\r\n")
+    assert b"forged" not in answer and b'"shop": true' in answer
+
+
+def test_where_the_gate_is_off_headers_are_the_clients_own(visitor):
+    assert of_weir(visitor.get("/free/", headers={"X-Weir-User": "me"})) == {"x-weir-user": "me"}
+
+
+# --- identity
+
+
+def test_a_pass_of_an_identity_is_theirs_alone(server):
+    alice, mallory = {"X-User-Id": "alice"}, {"X-User-Id": "mallory"}
+    client = enter(server, "shop", "/signed-in/", alice)
+    assert jwt.decode(client.reservation, options={"verify_signature": False})["uid"] == "alice"
+    assert of_weir(client.get("/user/", headers=alice))["x-weir-user"] == "alice"
+    assert_turned_away(client.get("/user/", headers=mallory))
+    assert_turned_away(client.get("/user/"))
+
+
+def test_an_anonymous_pass_is_nobodys_who_is_signed_in(insider):
+    assert is_let_in(insider.get("/user/"))
+    assert_turned_away(insider.get("/user/", headers={"X-User-Id": "mallory"}))
+
+
+# --- other doors
+
+
+@pytest.mark.parametrize("path", [
+    "/in", "//in/", "/./in/", "/free/../in/", "/%69n/", "/in/%2e%2e/in/", "/nested/", "/nested/deep/x", "/satisfied/",
+    "/static/secret.txt", "/tried/", "/tries/x", "/named/x", "/erring/", "/erring-named/", "/rewritten/", "/accel/",
+    "/asks/", "/auth/", "/broken/",
+])
+def test_no_other_door_leads_in_without_a_pass(visitor, path):
+    response = visitor.get(path)
+    assert response.status in (301, 403, 404), response
+    assert b"secret" not in response.body and b"shop\": true" not in response.body
+
+
+@pytest.mark.parametrize("path", [
+    "/nested/deep/x", "/satisfied/", "/static/secret.txt", "/tried/", "/tries/x", "/named/x", "/erring/",
+    "/erring-named/", "/rewritten/", "/accel/", "/asks/", "/auth/", "/broken/",
+])
+def test_every_such_door_is_open_with_a_pass(insider, path):
+    response = insider.get(path)
+    assert response.status == 200, response
+    assert b"secret" in response.body or b"shop" in response.body
+
+
+def test_the_gate_can_be_off_within(visitor):
+    assert is_let_in(visitor.get("/nested/free/x"))
+
+
+@pytest.mark.parametrize("path", ["/included/page", "/included/file", "/added/page"])
+def test_a_page_in_front_of_the_gate_includes_nothing_from_behind_it(visitor, insider, path):
+    response = visitor.get(path)
+    assert b"secret" not in response.body and b"shop\": true" not in response.body
+    response = insider.get(path)
+    assert b"secret" in response.body or b"shop" in response.body
+
+
+def test_a_visitor_before_an_auth_request_is_sent_to_the_line(visitor):
+    """The question to the auth server is let by, being part of a request that is judged itself."""
+    response = visitor.get("/asks/", headers={"Accept": "text/html"})
+    assert response.status == 302
+
+
+def test_what_goes_to_an_auth_server_has_no_forged_headers_either(server, insider):
+    assert is_let_in(insider.get("/asks/", headers={"X-Weir-User": "forged"}))
+
+
+def test_an_error_page_behind_the_gate_knows_who_passed(insider):
+    seen = of_weir(insider.get("/broken/"))
+    assert seen["x-weir-room"] == "shop" and set(seen) == {"x-weir-room", "x-weir-user", "x-weir-session", "x-weir-tier"}
+
+
+def test_a_shop_that_does_not_answer_is_nginxs_own_matter(weir):
+    server = weir(rooms=ROOMS, server="location / { weir_gate room=shop; proxy_pass http://127.0.0.1:1; }")
+    server.expect_in_log("connect\\(\\) failed")
+    client = enter(server, "shop")
+    response = client.get("/")
+    assert isinstance(response, Response) and response.status == 502
+    assert response.error_code is None
