@@ -103,8 +103,8 @@ help: ## this list
 
 run: ## the demo, in the foreground: PORT=8000 DATA=build/demo WORKERS=(all cores)
 	@scripts/install-deps run
-	@$(MAKE) module
-	@PORT='$(PORT)' DATA='$(DATA)' WORKERS='$(WORKERS)' scripts/run-demo
+	@$(MAKE) -s module
+	@exec env PORT='$(PORT)' DATA='$(DATA)' WORKERS='$(WORKERS)' scripts/run-demo
 
 test: ## every test; the last line is `N passed, N failed`
 	@scripts/install-deps test

@@ -295,6 +295,42 @@ def test_it_asks_nobody_but_its_own_site_and_fits_a_small_screen(visit):
     assert "순서" in visitor.text("title")
 
 
-def test_a_room_that_cannot_exist_is_said_to_be_none(visit):
-    visitor = visit(NEVER).open("/queue/no-such-room")
-    visitor.wait(lambda: "no waiting room" in visitor.notice, "a word about the missing room")
+def test_a_room_that_does_not_exist_has_no_page(weir):
+    server = weir(rooms={ROOM: NEVER})
+    assert server.client().get(PAGE).status == 200
+    for path in ("/queue/no-such-room", "/queue/", "/queue/a%2fb", "/queue/" + "x" * 65):
+        assert server.client().get(path).status == 404, path
+
+
+def test_a_room_that_went_away_is_said_to_be_none(visit):
+    visitor = visit(NEVER)
+    visitor.server.write_conf(
+        server="""location = /api/v1/queue/join {
+            default_type application/json;
+            return 404 '{"error":{"code":"ROOM_NOT_FOUND","message":"There is no such room","trace_id":"1"}}';
+        }"""
+    )
+    visitor.server.reload()
+    visitor.open().wait(lambda: "no waiting room" in visitor.notice, "a word about the missing room")
+    assert visitor.state == "refused"
+
+
+def test_a_full_line_is_said_and_joined_once_there_is_space(visit):
+    visitor = visit("mode=hold max_waiting=1")
+    other = visitor.server.api()
+    token = other.ticket(ROOM)
+    visitor.open().wait(lambda: "full" in visitor.notice, "a word about the full line")
+    assert visitor.token is None
+    other.leave(token)
+    visitor.wait(lambda: visitor.state == "waiting" and visitor.position == 1, "a place in line", timeout_sec=60)
+    assert visitor.notice == ""
+
+
+def test_a_closed_room_is_said_and_joined_once_it_opens(visit):
+    visitor = visit("mode=closed").open()
+    visitor.wait(lambda: "not open" in visitor.notice, "a word about the closed room")
+    visitor.server.write_conf(rooms={ROOM: NEVER})
+    visitor.server.reload()
+    # It would ask again by itself when it was told to; coming back to the network makes it ask at once.
+    visitor.driver.execute_script("dispatchEvent(new Event('online'))")
+    visitor.wait(lambda: visitor.state == "waiting" and visitor.position == 1, "a place in line", timeout_sec=60)
