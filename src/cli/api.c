@@ -20,7 +20,7 @@
 
 struct answer {
     char *data;
-    size_t len;
+    size_t len, held;
     bool is_too_large;
 };
 
@@ -221,7 +221,10 @@ static size_t on_data(char *data, size_t one, size_t len, void *context)
     answer->is_too_large = len > API_ANSWER_MAX - answer->len;
     if (answer->is_too_large)
         return 0;
-    answer->data = say_no_memory_if_null(realloc(answer->data, answer->len + len + 1));
+    if (answer->held < answer->len + len) {
+        answer->held = 2 * (answer->len + len);
+        answer->data = say_no_memory_if_null(realloc(answer->data, answer->held));
+    }
     memcpy(answer->data + answer->len, data, len);
     answer->len += len;
     return len;

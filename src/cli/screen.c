@@ -66,7 +66,7 @@ void screen_paint(const char *frame, size_t heading_line, bool with_colour)
     for (size_t row = 0; row < size.ws_row && *frame != '\0'; row++) {
         size_t len = strcspn(frame, "\n");
         snprintf(line, sizeof(line), "%.*s", (int)len, frame);
-        fputs(row > 0 ? "\r\n" : "", stdout);
+        fputs(row > 0 ? "\n" : "", stdout);
         line_paint(line, size.ws_col, with_colour && (row == 0 || row == heading_line));
         frame += len + (frame[len] == '\n');
     }
