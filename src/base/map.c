@@ -37,6 +37,7 @@ static void slot_remove(struct bucket *bucket, struct memory *memory, uint32_t s
 static bool bucket_new(struct map *map, const struct map_owner *owner);
 static bool bucket_split(struct map *map, const struct map_owner *owner);
 static void bucket_merge(struct map *map, const struct map_owner *owner);
+static void bucket_free(struct map *map, struct memory *memory);
 
 uint32_t map_find(const struct map *map, const struct map_owner *owner, const struct holder *key)
 {
@@ -250,8 +251,7 @@ static void bucket_merge(struct map *map, const struct map_owner *owner)
 {
     struct memory *memory = owner->memory;
     uint32_t last_index = map->buckets - 1;
-    page_ref last_page = *bucket_ref(map, owner, last_index);
-    const struct bucket *last = memory_page(memory, last_page);
+    const struct bucket *last = bucket_at(map, owner, last_index);
 
     if (last_index > 0) {
         struct bucket *into = bucket_at(map, owner, last_index - top_bit(last_index));
@@ -262,8 +262,26 @@ static void bucket_merge(struct map *map, const struct map_owner *owner)
             if (last->tag[slot] != 0)
                 slot_add(into, NULL, last->tag[slot], last->number[slot]);
     }
-    memory_set(memory, map->buckets, last_index);
-    memory_free(memory, last_page);
-    if (last_index % DIRECTORY_REFS == 0)
-        memory_free(memory, map->directory[last_index / DIRECTORY_REFS]);
+    bucket_free(map, memory);
+}
+
+/* The last bucket's page, and the directory's page if it was the first on it. */
+static void bucket_free(struct map *map, struct memory *memory)
+{
+    uint32_t index = map->buckets - 1;
+    page_ref directory = map->directory[index / DIRECTORY_REFS];
+    const page_ref *refs = memory_page(memory, directory);
+
+    memory_set(memory, map->buckets, index);
+    memory_free(memory, refs[index % DIRECTORY_REFS]);
+    if (index % DIRECTORY_REFS == 0)
+        memory_free(memory, directory);
+}
+
+bool map_drop(struct map *map, struct memory *memory)
+{
+    if (map->buckets == 0)
+        return false;
+    bucket_free(map, memory);
+    return true;
 }

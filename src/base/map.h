@@ -44,6 +44,9 @@ bool map_add(struct map *map, const struct map_owner *owner, const struct holder
 /* Removes a key that is in the map. May free a page. */
 void map_remove(struct map *map, const struct map_owner *owner, const struct holder *key, uint32_t number);
 
+/* Frees one page of a map that is not used any more; false when none is left. An operation each. */
+bool map_drop(struct map *map, struct memory *memory);
+
 /* Pages in use. */
 uint32_t map_pages(const struct map *map);
 

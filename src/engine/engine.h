@@ -13,13 +13,35 @@
 enum engine_op {
     ENGINE_JOIN,          /* in: join           out: standing, retry_after_sec */
     ENGINE_STATUS,        /* in: place          out: standing */
+    ENGINE_LOOK,          /* in: place          out: standing; nobody notices */
     ENGINE_ENTER,         /* in: enter          out: standing */
     ENGINE_LEAVE,         /* in: place */
     ENGINE_LEAVE_SOON,    /* in: place */
     ENGINE_SESSION_TOUCH, /* in: place */
     ENGINE_SESSION_END,   /* in: place */
-    ENGINE_FIGURES,       /*                    out: figures */
+    ENGINE_FIGURES,       /*                    out: figures, settings */
     ENGINE_SETTINGS,      /*                    out: settings */
+    ENGINE_ROOMS,         /* in: list           out: list.count, sorted by name */
+    ENGINE_PUT,           /* in: put            makes the room or changes its settings */
+    ENGINE_DELETE,        /*                    the room and all its tickets are gone */
+    ENGINE_ADVANCE,       /* in: people         out: people called */
+    ENGINE_CLEAR,         /*                    out: people cleared */
+};
+
+struct engine_put {
+    struct settings settings;
+    /* The settings must still have this version (figures.settings_version), else ERROR_CONFLICT; 0 = the room must be new. */
+    uint32_t version;
+    bool is_from_api; /* else from the configuration file */
+};
+
+/* Names of rooms, into memory of the caller. */
+struct engine_list {
+    struct room_id {
+        char name[64];
+        uint32_t len;
+    } * ids;
+    uint32_t size, count;
 };
 
 struct engine_call {
@@ -30,17 +52,24 @@ struct engine_call {
         struct join join;
         struct enter enter;
         struct place place;
+        struct engine_put put;
     };
     void (*done)(struct engine_call *call);
     void *context; /* the caller's own */
+
+    /* asked and answered */
+    uint32_t people;
+    struct engine_list list;
 
     /* answered */
     enum error error;
     uint32_t retry_after_sec; /* with an error after which waiting helps, else 0 */
     union {
         struct standing standing;
-        struct figures figures;
-        struct settings settings;
+        struct {
+            struct figures figures;
+            struct settings settings;
+        };
     };
 };
 

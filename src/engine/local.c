@@ -7,7 +7,8 @@
  * move between the pool and a room under the pool's own robust lock, before and after a room's operation but never inside it, and
  * the pool's undo log covers both ends of the move. So the rule for a dead room owner is: first the pool, then the room.
  *
- * Rooms are never taken out of the table, so finding one needs no lock.
+ * Finding a room in the table needs no lock; whether it still is the one that was looked for is seen under its own. A deleted
+ * room keeps its entry until its place is needed for another.
  */
 
 #include "engine/local.h"
@@ -30,7 +31,8 @@
 
 struct slot {
     pthread_mutex_t lock;
-    uint64_t ticked_ms; /* 0 = never */
+    _Atomic bool is_used; /* false: deleted, or not made to its end */
+    uint64_t ticked_ms;   /* 0 = never */
     _Alignas(PAGE_BYTES) unsigned char room[ROOM_BYTES];
 };
 
@@ -45,8 +47,10 @@ struct local_zone {
     struct local_zone_options options;
     struct slot *slots;
     uint32_t table_mask;
-    _Atomic uint32_t *table; /* 1 + index of a room; 0 = free */
+    _Atomic uint32_t *table; /* 1 + index of a room; 0 = free; ENTRY_GONE = was one */
 };
+
+#define ENTRY_GONE UINT32_MAX
 
 struct local_engine {
     struct engine engine;
@@ -213,14 +217,15 @@ static void stock_fill(struct local_zone *zone, struct room *room)
     zone_unlock(zone);
 }
 
-static void stock_trim(struct local_zone *zone, struct room *room)
+/* Takes pages back after an operation if the room has more than `limit`. */
+static void stock_trim(struct local_zone *zone, struct room *room, uint32_t limit)
 {
     struct memory *memory = room_memory(room);
 
-    if (memory->spare_count <= STOCK_LIMIT)
+    if (memory->spare_count <= limit)
         return;
     zone_lock(zone);
-    while (memory->spare_count > STOCK_FILL) {
+    while (memory->spare_count > limit / 4) {
         memory_give(&zone->pool, memory_take_back(memory, &zone->pool), &zone->pool);
         memory_commit(&zone->pool);
     }
@@ -238,74 +243,120 @@ static uint32_t name_hash(struct span name)
     return hash;
 }
 
-static struct slot *slot_find(struct local_zone *zone, struct span name)
+/* The entry of a room of this name, in use or deleted; NULL if there is none. */
+static _Atomic uint32_t *entry_find(struct local_zone *zone, struct span name)
 {
-    for (uint32_t at = name_hash(name) & zone->table_mask;; at = (at + 1) & zone->table_mask) {
+    uint32_t at = name_hash(name) & zone->table_mask;
+
+    for (uint32_t steps = 0; steps <= zone->table_mask; steps++, at = (at + 1) & zone->table_mask) {
         uint32_t entry = atomic_load_explicit(&zone->table[at], memory_order_acquire);
         if (entry == 0)
             return NULL;
-        if (span_equal(room_name(slot_room(&zone->slots[entry - 1])), name))
-            return &zone->slots[entry - 1];
+        if (entry != ENTRY_GONE && span_equal(room_name(slot_room(&zone->slots[entry - 1])), name))
+            return &zone->table[at];
     }
+    return NULL;
+}
+
+static struct slot *slot_find(struct local_zone *zone, struct span name)
+{
+    _Atomic uint32_t *entry = entry_find(zone, name);
+    uint32_t index = entry == NULL ? 0 : atomic_load_explicit(entry, memory_order_acquire);
+
+    if (index == 0 || index == ENTRY_GONE)
+        return NULL;
+    return &zone->slots[index - 1];
+}
+
+/* Finds and locks a room; NULL if there is none. */
+static struct slot *slot_enter(struct local_zone *zone, struct span name)
+{
+    struct slot *slot = slot_find(zone, name);
+
+    if (slot == NULL)
+        return NULL;
+    struct room *room = slot_lock(zone, slot);
+    if (slot->is_used && span_equal(room_name(room), name))
+        return slot;
+    slot_unlock(slot);
+    return NULL;
 }
 
 static void slot_publish(struct local_zone *zone, uint32_t index)
 {
     uint32_t at = name_hash(room_name(slot_room(&zone->slots[index]))) & zone->table_mask;
 
-    while (atomic_load_explicit(&zone->table[at], memory_order_relaxed) != 0)
-        at = (at + 1) & zone->table_mask;
+    for (;; at = (at + 1) & zone->table_mask) {
+        uint32_t entry = atomic_load_explicit(&zone->table[at], memory_order_relaxed);
+        if (entry == 0 || entry == ENTRY_GONE)
+            break;
+    }
     atomic_store_explicit(&zone->table[at], index + 1, memory_order_release);
 }
 
-/* A maker that died between finishing a room and publishing it leaves one that only a look at all rooms finds. */
-static bool slot_republish(struct local_zone *zone, struct span name)
+/* The place for a new room: its own from before, one never used, or that of a deleted one. UINT32_MAX if there is none. */
+static uint32_t slot_choose(struct local_zone *zone, struct span name)
 {
-    for (uint32_t i = 0; i < zone->rooms; i++)
-        if (span_equal(room_name(slot_room(&zone->slots[i])), name)) {
-            slot_publish(zone, i);
-            return true;
-        }
-    return false;
+    uint32_t free = UINT32_MAX;
+
+    for (uint32_t i = 0; i < zone->rooms; i++) {
+        if (zone->slots[i].is_used)
+            continue;
+        if (span_equal(room_name(slot_room(&zone->slots[i])), name))
+            return i;
+        free = i;
+    }
+    return zone->rooms < zone->rooms_max ? zone->rooms : free;
 }
 
-static void slot_make(struct local_zone *zone, struct span name, const struct settings *settings)
+static void slot_make(struct local_zone *zone, uint32_t index, struct span name,
+                      const struct settings *settings)
 {
-    uint32_t index = zone->rooms;
     struct slot *slot = &zone->slots[index];
 
-    memset(slot, 0, sizeof(*slot));
-    lock_init(&slot->lock);
+    if (index == zone->rooms)
+        lock_init(&slot->lock);
+    else if (entry_find(zone, room_name(slot_room(slot))) != NULL)
+        atomic_store_explicit(entry_find(zone, room_name(slot_room(slot))), ENTRY_GONE, memory_order_release);
+    memset(slot->room, 0, sizeof(slot->room));
+    slot->ticked_ms = 0;
     room_init(slot->room, zone->pool.base, name, zone->next_epoch, settings);
     memory_set(&zone->pool, zone->next_epoch, zone->next_epoch + 1);
-    memory_set(&zone->pool, zone->rooms, index + 1);
+    if (index == zone->rooms)
+        memory_set(&zone->pool, zone->rooms, index + 1);
     memory_commit(&zone->pool);
     slot_publish(zone, index);
+    slot->is_used = true;
 }
 
-/* NULL: there are as many rooms as there may be. */
-static struct slot *slot_find_or_make(struct local_zone *zone, struct span name,
-                                      const struct settings *settings)
+/* ERROR_QUEUE_FULL: there are as many rooms as there may be. */
+static enum error slot_find_or_make(struct local_zone *zone, struct span name,
+                                    const struct settings *settings)
 {
-    struct slot *slot = slot_find(zone, name);
+    enum error error = ERROR_NONE;
 
-    if (slot != NULL)
-        return slot;
     zone_lock(zone);
-    slot = slot_find(zone, name);
-    if (slot == NULL && !slot_republish(zone, name) && zone->rooms < zone->rooms_max)
-        slot_make(zone, name, settings);
+    struct slot *slot = slot_find(zone, name);
+    if (slot == NULL || !slot->is_used) {
+        uint32_t index = slot_choose(zone, name);
+        if (index == UINT32_MAX)
+            error = ERROR_QUEUE_FULL;
+        else
+            slot_make(zone, index, name, settings);
+    }
     zone_unlock(zone);
-    return slot_find(zone, name);
+    return error;
 }
 
 enum error local_zone_put_room(struct local_zone *zone, struct span name, const struct settings *settings)
 {
-    struct slot *slot = slot_find_or_make(zone, name, settings);
+    enum error error = slot_find_or_make(zone, name, settings);
+    struct slot *slot = error == ERROR_NONE ? slot_enter(zone, name) : NULL;
 
     if (slot == NULL)
         return ERROR_QUEUE_FULL;
-    enum error error = room_set_settings(slot_lock(zone, slot), settings);
+    if (!room_figures(slot_room(slot)).is_settings_from_api)
+        error = room_set_settings(slot_room(slot), settings, false);
     slot_unlock(slot);
     return error;
 }
@@ -335,6 +386,13 @@ void local_zone_check(struct local_zone *zone)
 
 /* ---- calls ---- */
 
+static enum error put(struct room *room, const struct engine_put *put)
+{
+    if (put->version != room_figures(room).settings_version)
+        return ERROR_CONFLICT;
+    return room_set_settings(room, &put->settings, put->is_from_api);
+}
+
 static enum error run(struct room *room, struct engine_call *call)
 {
     switch (call->op) {
@@ -342,6 +400,8 @@ static enum error run(struct room *room, struct engine_call *call)
         return room_join(room, &call->join, &call->standing, &call->retry_after_sec);
     case ENGINE_STATUS:
         return room_status(room, &call->place, &call->standing);
+    case ENGINE_LOOK:
+        return room_look(room, &call->place, &call->standing);
     case ENGINE_ENTER:
         return room_enter(room, &call->enter, &call->standing);
     case ENGINE_LEAVE:
@@ -354,31 +414,87 @@ static enum error run(struct room *room, struct engine_call *call)
         return room_session_end(room, &call->place);
     case ENGINE_FIGURES:
         call->figures = room_figures(room);
+        call->settings = *room_settings(room);
         return ERROR_NONE;
     case ENGINE_SETTINGS:
         call->settings = *room_settings(room);
         return ERROR_NONE;
+    case ENGINE_PUT:
+        return put(room, &call->put);
+    case ENGINE_ADVANCE:
+        return room_advance(room, call->people, &call->people);
+    case ENGINE_CLEAR:
+        return room_clear(room, &call->people);
+    case ENGINE_DELETE:
+        room_dissolve(room);
+        return ERROR_NONE;
+    case ENGINE_ROOMS:
+        break;
     }
-    must(!"an operation of the list");
+    must(!"an operation on one room");
     return ERROR_INVALID_REQUEST;
 }
 
-/* The room a call is for; NULL with the error to give. */
-static struct slot *slot_for(struct local_zone *zone, struct engine_call *call)
+static bool names_its_room(enum engine_op op)
 {
-    struct slot *slot = slot_find(zone, call->room);
+    return op == ENGINE_JOIN || op >= ENGINE_FIGURES;
+}
 
-    if (slot != NULL)
-        return slot;
-    if (call->op == ENGINE_JOIN && zone->options.makes_rooms) {
-        slot = slot_find_or_make(zone, call->room, &zone->options.settings);
-        call->error = ERROR_QUEUE_FULL;
-        call->retry_after_sec = ROOMS_FULL_RETRY_SEC;
-        return slot;
+/* Makes the room that a call needs, where it may. */
+static enum error make_for(struct local_zone *zone, struct engine_call *call)
+{
+    if (call->op == ENGINE_PUT && call->put.version == 0)
+        return slot_find_or_make(zone, call->room, &call->put.settings);
+    if (call->op == ENGINE_JOIN && zone->options.makes_rooms)
+        return slot_find_or_make(zone, call->room, &zone->options.settings);
+    return names_its_room(call->op) ? ERROR_ROOM_NOT_FOUND : ERROR_TOKEN_NOT_FOUND;
+}
+
+static enum error submit(struct local_zone *zone, struct engine_call *call)
+{
+    struct slot *slot = slot_enter(zone, call->room);
+
+    if (slot == NULL) {
+        enum error error = make_for(zone, call);
+        call->retry_after_sec = error == ERROR_QUEUE_FULL ? ROOMS_FULL_RETRY_SEC : 0;
+        if (error != ERROR_NONE)
+            return error;
+        slot = slot_enter(zone, call->room);
+        if (slot == NULL)
+            return ERROR_CONFLICT; /* deleted again in the meantime */
     }
-    bool names_room = call->op == ENGINE_JOIN || call->op == ENGINE_FIGURES || call->op == ENGINE_SETTINGS;
-    call->error = names_room ? ERROR_ROOM_NOT_FOUND : ERROR_TOKEN_NOT_FOUND;
-    return NULL;
+    struct room *room = slot_room(slot);
+    stock_fill(zone, room);
+    enum error error = run(room, call);
+    if (call->op == ENGINE_DELETE)
+        slot->is_used = false;
+    stock_trim(zone, room, call->op == ENGINE_DELETE ? 0 : STOCK_LIMIT);
+    slot_unlock(slot);
+    return error;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+    const struct room_id *x = a, *y = b;
+    int order = memcmp(x->name, y->name, x->len < y->len ? x->len : y->len);
+
+    return order != 0 ? order : (x->len > y->len) - (x->len < y->len);
+}
+
+static void list_rooms(struct local_zone *zone, struct engine_list *list)
+{
+    list->count = 0;
+    for (uint32_t i = 0; i < zone->rooms && list->count < list->size; i++) {
+        struct slot *slot = &zone->slots[i];
+        struct span name = room_name(slot_lock(zone, slot));
+        if (slot->is_used) {
+            struct room_id *id = &list->ids[list->count++];
+            id->len = (uint32_t)name.len;
+            memcpy(id->name, name.data, name.len);
+        }
+        slot_unlock(slot);
+    }
+    qsort(list->ids, list->count, sizeof(list->ids[0]), compare_ids);
 }
 
 static void local_submit(struct engine *engine, struct engine_call *call)
@@ -386,15 +502,11 @@ static void local_submit(struct engine *engine, struct engine_call *call)
     struct local_zone *zone = ((struct local_engine *)engine)->zone;
 
     call->retry_after_sec = 0;
-    struct slot *slot = slot_for(zone, call);
-    if (slot != NULL) {
-        struct room *room = slot_lock(zone, slot);
-        stock_fill(zone, room);
-        call->retry_after_sec = 0;
-        call->error = run(room, call);
-        stock_trim(zone, room);
-        slot_unlock(slot);
-    }
+    call->error = ERROR_NONE;
+    if (call->op == ENGINE_ROOMS)
+        list_rooms(zone, &call->list);
+    else
+        call->error = submit(zone, call);
     call->done(call);
 }
 
@@ -404,13 +516,13 @@ static void slot_tick(struct local_zone *zone, struct slot *slot, uint64_t now_m
     uint64_t elapsed_ms = now_ms - slot->ticked_ms;
     bool is_first = slot->ticked_ms == 0 || slot->ticked_ms > now_ms;
 
-    if (is_first || room_is_at_rest(room)) {
+    if (is_first || !slot->is_used || room_is_at_rest(room)) {
         slot->ticked_ms = now_ms;
     } else if (elapsed_ms >= TICK_MS) {
         slot->ticked_ms = now_ms;
         stock_fill(zone, room);
         room_tick(room, elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX);
-        stock_trim(zone, room);
+        stock_trim(zone, room, STOCK_LIMIT);
     }
     slot_unlock(slot);
 }

@@ -26,7 +26,10 @@ struct local_zone *local_zone_init(void *memory, size_t bytes, const struct loca
 /* A zone that lived through a reload: takes the new options (rooms_max stays what it was). */
 void local_zone_reconfigure(struct local_zone *zone, const struct local_zone_options *options);
 
-/* Makes the room or gives it new settings. ERROR_QUEUE_FULL: no room for another room. */
+/*
+ * A room of the configuration file: makes it, or gives it these settings unless it has others from the operator's API.
+ * ERROR_QUEUE_FULL: no room for another room.
+ */
 enum error local_zone_put_room(struct local_zone *zone, struct span name, const struct settings *settings);
 
 /* Stops everybody, checks every room (room_check) and that no page is lost or in two places; aborts if not. */

@@ -59,7 +59,7 @@ static char *settings_read(ngx_conf_t *cf, ngx_uint_t first, struct settings *se
         struct span name = {(const char *)words[i].data, (size_t)(equals - words[i].data)};
         struct span value = {(const char *)equals + 1, words[i].len - name.len - 1};
         char reason[256];
-        if (!settings_set(settings, name, value, reason, sizeof(reason))) {
+        if (!settings_apply(settings, &(struct setting_change){name, value}, 1, reason, sizeof(reason))) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s", reason);
             return NGX_CONF_ERROR;
         }

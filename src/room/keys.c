@@ -101,6 +101,17 @@ bool keys_forget(struct keys *keys, struct memory *memory, uint32_t now)
     return true;
 }
 
+bool keys_drop(struct keys *keys, struct memory *memory)
+{
+    for (int i = 0; i < KEYS_PAGES; i++)
+        if (keys->page[i] != 0) {
+            memory_free(memory, keys->page[i]);
+            memory_set(memory, keys->page[i], 0);
+            return true;
+        }
+    return map_drop(&keys->by_scope, memory);
+}
+
 uint32_t keys_pages(const struct keys *keys)
 {
     uint32_t pages = map_pages(&keys->by_scope);

@@ -48,6 +48,9 @@ bool keys_add(struct keys *keys, struct memory *memory, const struct key *key);
  */
 bool keys_forget(struct keys *keys, struct memory *memory, uint32_t now);
 
+/* Frees one page of keys that are not used any more; false when none is left. An operation each. */
+bool keys_drop(struct keys *keys, struct memory *memory);
+
 /* Pages in use. */
 uint32_t keys_pages(const struct keys *keys);
 

@@ -21,7 +21,8 @@ struct page {
     uint32_t deadline;
     uint16_t alive; /* tickets not over */
     uint16_t added;
-    unsigned char reserved[40];
+    struct line_note note[LINE_PAGE_COUNT / LINE_NOTE_EVERY + 1];
+    unsigned char reserved[8];
     struct ticket ticket[LINE_PAGE_COUNT];
 };
 
@@ -476,6 +477,48 @@ void line_finish(struct line *line, struct memory *memory, uint32_t count)
         page_free(line, memory, &branch);
 }
 
+struct line_note *line_note(const struct line *line, const struct memory *memory, uint32_t count)
+{
+    uint32_t slot = count % LINE_PAGE_COUNT;
+
+    if (slot % LINE_NOTE_EVERY != 0)
+        return NULL;
+    return &branch_must(line, memory, count).page->note[slot / LINE_NOTE_EVERY];
+}
+
+static uint32_t first_child(const struct node *node)
+{
+    uint32_t slot = 0;
+
+    while (node->child[slot] == 0) {
+        slot++;
+        must(slot < LINE_FANOUT);
+    }
+    return slot;
+}
+
+bool line_drop(struct line *line, struct memory *memory)
+{
+    uint32_t top = 0;
+
+    while (line->top_page[top] == 0)
+        if (++top == LINE_TOPS)
+            return false;
+    struct node *upper = memory_page(memory, line->top_page[top]);
+    if (upper->children == 0) {
+        memory_free(memory, line->top_page[top]);
+        memory_set(memory, line->top_page[top], 0);
+        return true;
+    }
+    uint32_t slot = first_child(upper);
+    struct node *lower = memory_page(memory, upper->child[slot]);
+    if (lower->children == 0)
+        node_drop(upper, memory, slot);
+    else
+        node_drop(lower, memory, first_child(lower));
+    return true;
+}
+
 /* ---- checking ---- */
 
 static struct line_sums page_check(const struct page *page)
@@ -497,8 +540,7 @@ static struct line_sums page_check(const struct page *page)
     return sums;
 }
 
-static struct line_sums node_check(const struct node *node, const struct memory *memory, int level,
-                                   uint32_t *pages)
+static struct line_sums node_check(const struct node *node, const struct memory *memory, int level)
 {
     struct line_sums total = {0, LINE_NEVER};
     uint32_t children = 0;
@@ -507,8 +549,7 @@ static struct line_sums node_check(const struct node *node, const struct memory 
         struct line_sums sums = {0, LINE_NEVER};
         if (node->child[slot] != 0) {
             const void *child = memory_page(memory, node->child[slot]);
-            sums = level == 0 ? page_check(child) : node_check(child, memory, level - 1, pages);
-            *pages += level == 0;
+            sums = level == 0 ? page_check(child) : node_check(child, memory, level - 1);
             children++;
         }
         must(sums.standing == node->sums[slot].standing && sums.deadline == node->sums[slot].deadline);
@@ -524,19 +565,36 @@ static struct line_sums node_check(const struct node *node, const struct memory 
         must(node->group[group].deadline == earliest(&node->sums[group * LINE_GROUP], LINE_GROUP));
     }
     must(children == node->children);
-    *pages += 1;
     return total;
 }
 
 uint32_t line_check(const struct line *line, const struct memory *memory)
 {
-    uint32_t pages = 0;
-
     for (int top = 0; top < LINE_TOPS; top++) {
         struct line_sums sums = {0, LINE_NEVER};
         if (line->top_page[top] != 0)
-            sums = node_check(memory_page(memory, line->top_page[top]), memory, 1, &pages);
+            sums = node_check(memory_page(memory, line->top_page[top]), memory, 1);
         must(sums.standing == line->top[top].standing && sums.deadline == line->top[top].deadline);
     }
+    return line_pages(line, memory);
+}
+
+static uint32_t upper_pages(const struct node *upper, const struct memory *memory)
+{
+    uint32_t pages = 1 + upper->children;
+
+    for (int slot = 0; slot < LINE_FANOUT; slot++)
+        if (upper->child[slot] != 0)
+            pages += ((const struct node *)memory_page(memory, upper->child[slot]))->children;
+    return pages;
+}
+
+uint32_t line_pages(const struct line *line, const struct memory *memory)
+{
+    uint32_t pages = 0;
+
+    for (int top = 0; top < LINE_TOPS; top++)
+        if (line->top_page[top] != 0)
+            pages += upper_pages(memory_page(memory, line->top_page[top]), memory);
     return pages;
 }

@@ -89,7 +89,23 @@ void line_step_out_page(struct line *line, struct memory *memory, uint32_t count
 /* The bit of `count` in its page's bits. */
 void line_page_bits_add(struct line_page_bits *bits, uint32_t count);
 
-/* Aborts unless every sum agrees with what lies below it and every ticket with its bit. Returns the pages in use. */
+/*
+ * Every LINE_NOTE_EVERY-th place has room for a note: enough to learn how well people were told, at a quarter of a byte a
+ * ticket. NULL for the others.
+ */
+#define LINE_NOTE_EVERY 32
+struct line_note {
+    uint32_t from, to; /* to 0 = nothing noted */
+};
+struct line_note *line_note(const struct line *line, const struct memory *memory, uint32_t count);
+
+/* Frees one page of a line that is not used any more; false when none is left. An operation each. */
+bool line_drop(struct line *line, struct memory *memory);
+
+/* Pages in use, also of a line that is being dropped. */
+uint32_t line_pages(const struct line *line, const struct memory *memory);
+
+/* Aborts unless every sum agrees with what lies below it and every ticket with its bit. Returns line_pages. */
 uint32_t line_check(const struct line *line, const struct memory *memory);
 
 #endif

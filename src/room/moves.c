@@ -89,6 +89,7 @@ enum error ticket_join(struct room *room, const struct join *join, uint32_t *cou
     ticket->joined = room_now(room);
     ticket->flags = join->is_trusted ? TICKET_TRUSTED : 0;
     move(room, *count, ticket, TICKET_WAITING);
+    estimate_count_join(&room->estimate, &room->memory);
     return map_add(&room->by_holder, &owner, &join->holder, *count) ? ERROR_NONE : ERROR_QUEUE_FULL;
 }
 
@@ -96,6 +97,7 @@ void ticket_return(struct room *room, uint32_t count, struct ticket *ticket)
 {
     keep(room, ticket);
     move(room, count, ticket, TICKET_WAITING);
+    estimate_count_gone(&room->estimate, &room->memory, -1);
 }
 
 static uint32_t max_of(uint32_t a, uint32_t b)
@@ -103,20 +105,45 @@ static uint32_t max_of(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-void ticket_call(struct room *room, uint32_t count, struct ticket *ticket)
+/* Whether what this person was told at join came true. */
+static void check_note(struct room *room, uint32_t count)
+{
+    const struct line_note *note = line_note(&room->line, &room->memory, count);
+    uint32_t now = room_now(room);
+
+    if (note == NULL || note->to == 0)
+        return;
+    memory_set(&room->memory, room->estimate.checked, room->estimate.checked + 1);
+    if (note->from <= now && now <= note->to)
+        memory_set(&room->memory, room->estimate.kept, room->estimate.kept + 1);
+}
+
+static void pay(struct room *room, struct ticket *ticket, enum call_ground ground)
+{
+    if (ground == CALL_BY_PACE) {
+        ticket->flags |= TICKET_PAID;
+        memory_keep(&room->memory, &room->pace, sizeof(room->pace));
+        pace_spend(&room->pace, &room->settings);
+    }
+    if (ground == CALL_BY_ORDER)
+        memory_set(&room->memory, room->advance, room->advance - 1);
+}
+
+void ticket_call(struct room *room, uint32_t count, struct ticket *ticket, enum call_ground ground)
 {
     uint32_t stands_sec =
         max_of(room->settings.claim_ttl_sec, max_of(2U * ticket->poll_sec, UNTOLD_CALL_SEC));
 
+    must(ground != CALL_NOT);
     keep(room, ticket);
     ticket->flags &= ~(TICKET_TOLD | TICKET_LEAVING);
     move(room, count, ticket, TICKET_CALLED);
-    if (room->settings.mode == MODE_QUEUE) {
-        ticket->flags |= TICKET_PAID;
-        memory_keep(&room->memory, &room->pace, sizeof(room->pace));
-        pace_spend(&room->pace);
-    }
+    pay(room, ticket, ground);
+    check_note(room, count);
+    estimate_count_call(&room->estimate, &room->memory);
     memory_set(&room->memory, room->calls, room->calls + 1);
+    if (count > room->last_called)
+        memory_set(&room->memory, room->last_called, count);
     set_deadline(room, count, later_sec(room, stands_sec));
 }
 
@@ -165,6 +192,8 @@ void ticket_finish(struct room *room, uint32_t count, struct ticket *ticket)
 {
     struct map_owner owner = room_holders(room);
 
+    if (ticket->state == TICKET_WAITING)
+        estimate_count_gone(&room->estimate, &room->memory, 1);
     if (ticket->state == TICKET_CALLED)
         give_back(room, ticket);
     if (ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE) {
@@ -189,6 +218,15 @@ static bool goes_away(const struct room *room, const struct ticket *ticket)
            ticket_life(ticket->state)->when_time_over == TICKET_AWAY;
 }
 
+/* Whoever steps out may be called later than they were told, by their own doing. */
+static void forget_note(struct room *room, uint32_t count)
+{
+    struct line_note *note = line_note(&room->line, &room->memory, count);
+
+    if (note != NULL)
+        memory_set(&room->memory, note->to, 0);
+}
+
 /* All of a page who fell silent, in one operation: a million who vanish together are eight thousand of these. */
 static void page_goes_away(struct room *room, uint32_t first)
 {
@@ -205,11 +243,13 @@ static void page_goes_away(struct room *room, uint32_t first)
         ticket[i].state = TICKET_AWAY;
         ticket[i].deadline = deadline;
         line_page_bits_add(&who, first + i);
+        forget_note(room, first + i);
         away++;
     }
     if (away == 0)
         return;
     line_step_out_page(&room->line, &room->memory, first, who);
+    estimate_count_gone(&room->estimate, &room->memory, (int32_t)away);
     memory_set(&room->memory, room->in_state[TICKET_WAITING], room->in_state[TICKET_WAITING] - away);
     memory_set(&room->memory, room->in_state[TICKET_AWAY], room->in_state[TICKET_AWAY] + away);
     memory_commit(&room->memory);
@@ -241,24 +281,43 @@ static uint32_t slots_used(const struct room *room)
     return room->in_state[TICKET_CALLED] + room->in_state[TICKET_ENTERED] + room->in_state[TICKET_ACTIVE];
 }
 
-static bool limits_allow(const struct room *room)
+static bool slots_allow(const struct room *room)
 {
-    const struct settings *settings = &room->settings;
-
-    return (settings->max_active == 0 || slots_used(room) < settings->max_active) &&
-           (settings->max_called == 0 || room->in_state[TICKET_CALLED] < settings->max_called) &&
-           pace_has_call(&room->pace);
+    return room->settings.max_active == 0 || slots_used(room) < room->settings.max_active;
 }
 
-uint32_t room_next_call(const struct room *room)
+static bool pace_allows(const struct room *room, const struct ticket *first)
 {
     const struct settings *settings = &room->settings;
 
-    if (settings->mode != MODE_OPEN && (settings->mode != MODE_QUEUE || !limits_allow(room)))
-        return LINE_NONE;
+    return (settings->max_called == 0 || room->in_state[TICKET_CALLED] < settings->max_called) &&
+           pace_has_call(&room->pace, settings) &&
+           room_now(room) >= first->joined + settings->min_wait_sec * 10;
+}
+
+static enum call_ground ground_for(const struct room *room, const struct ticket *first)
+{
+    switch ((enum room_mode)room->settings.mode) {
+    case MODE_OPEN:
+        return CALL_BY_OPEN;
+    case MODE_QUEUE:
+    case MODE_HOLD:
+        if (!slots_allow(room))
+            return CALL_NOT;
+        if (room->advance > 0)
+            return CALL_BY_ORDER;
+        return room->settings.mode == MODE_QUEUE && pace_allows(room, first) ? CALL_BY_PACE : CALL_NOT;
+    case MODE_CLOSED:
+    case MODE_COUNT:
+        break;
+    }
+    return CALL_NOT;
+}
+
+uint32_t room_next_call(const struct room *room, enum call_ground *ground)
+{
     uint32_t first = line_first(&room->line, &room->memory);
-    if (first == LINE_NONE || settings->mode == MODE_OPEN)
-        return first;
-    const struct ticket *ticket = line_find(&room->line, &room->memory, first);
-    return room_now(room) >= ticket->joined + settings->min_wait_sec * 10 ? first : LINE_NONE;
+
+    *ground = first == LINE_NONE ? CALL_NOT : ground_for(room, line_find(&room->line, &room->memory, first));
+    return *ground == CALL_NOT ? LINE_NONE : first;
 }

@@ -1,73 +1,121 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * One call is a million units because a rate of r thousandths per second gives r units per millisecond: the sum is exact
- * for every rate and every length of tick.
+ * What a part of a call is depends on the settings, chosen so that a millisecond adds a whole number of parts: a rate of r
+ * thousandths per second adds r millionths, a batch of b in t milliseconds adds b t-ths.
  */
 
 #include "room/pace.h"
 
 #include "base/must.h"
 
-#define CALL_UNITS    1000000ULL
 #define TICK_MS       100
 #define DEFAULT_TICKS 2
 
-static uint64_t capacity(const struct settings *settings)
-{
-    uint64_t units = settings->burst * CALL_UNITS;
+struct measure {
+    uint64_t call;   /* parts of one call */
+    uint64_t per_ms; /* parts that a millisecond adds */
+    uint64_t most;   /* that the bucket holds */
+};
 
-    if (settings->burst == 0)
-        units = (uint64_t)settings->rate_milli * TICK_MS * DEFAULT_TICKS;
-    return units < CALL_UNITS ? CALL_UNITS : units;
+static bool is_in_one_go(const struct settings *settings)
+{
+    return settings->batch != 0 && !settings->smooth;
 }
 
-static void add(struct pace *pace, const struct settings *settings, uint64_t units)
+static struct measure measure_of(const struct settings *settings)
 {
-    pace->credit += units;
-    pace_limit(pace, settings);
+    struct measure measure = {1000000, settings->rate_milli, 0};
+
+    if (is_in_one_go(settings))
+        return (struct measure){1, 0, settings->batch};
+    if (settings->batch != 0)
+        measure = (struct measure){settings->interval_sec * 1000ULL, settings->batch, 0};
+    measure.most = measure.per_ms * TICK_MS * DEFAULT_TICKS;
+    if (settings->batch == 0 && settings->burst != 0)
+        measure.most = settings->burst * measure.call;
+    if (measure.most < measure.call)
+        measure.most = measure.call;
+    return measure;
+}
+
+static void add(struct pace *pace, const struct measure *measure, uint64_t parts)
+{
+    pace->credit += parts;
+    if (pace->credit > measure->most)
+        pace->credit = measure->most;
 }
 
 void pace_init(struct pace *pace, const struct settings *settings)
 {
-    pace->credit = capacity(settings);
+    *pace = (struct pace){.credit = is_in_one_go(settings) ? 0 : measure_of(settings).most};
 }
 
-void pace_limit(struct pace *pace, const struct settings *settings)
+void pace_change(struct pace *pace, const struct settings *before, const struct settings *after)
 {
-    if (pace->credit > capacity(settings))
-        pace->credit = capacity(settings);
+    struct measure old = measure_of(before), new = measure_of(after);
+
+    must(pace->credit <= old.most);
+    if (is_in_one_go(before) != is_in_one_go(after))
+        /* Neither brings the other any credit: nothing is gained by switching to and fro. */
+        *pace = (struct pace){.wait_ms = is_in_one_go(after) ? after->interval_sec * 1000 : 0};
+    else
+        pace->credit = (uint64_t)((unsigned __int128)pace->credit * new.call / old.call);
+    add(pace, &new, 0);
+    if (pace->wait_ms > after->interval_sec * 1000)
+        pace->wait_ms = after->interval_sec * 1000;
 }
 
 void pace_advance(struct pace *pace, const struct settings *settings, uint32_t elapsed_ms)
 {
-    add(pace, settings, (uint64_t)settings->rate_milli * elapsed_ms);
+    struct measure measure = measure_of(settings);
+
+    add(pace, &measure, measure.per_ms * elapsed_ms);
+    pace->wait_ms = pace->wait_ms > elapsed_ms ? pace->wait_ms - elapsed_ms : 0;
 }
 
-bool pace_has_call(const struct pace *pace)
+void pace_begin(struct pace *pace, const struct settings *settings)
 {
-    return pace->credit >= CALL_UNITS;
+    if (!is_in_one_go(settings) || pace->wait_ms > 0)
+        return;
+    pace->credit = settings->batch;
+    pace->wait_ms = settings->interval_sec * 1000;
 }
 
-void pace_spend(struct pace *pace)
+void pace_lapse(struct pace *pace, const struct settings *settings)
 {
-    must(pace_has_call(pace));
-    pace->credit -= CALL_UNITS;
+    if (is_in_one_go(settings))
+        pace->credit = 0;
+}
+
+bool pace_has_call(const struct pace *pace, const struct settings *settings)
+{
+    return pace->credit >= measure_of(settings).call;
+}
+
+void pace_spend(struct pace *pace, const struct settings *settings)
+{
+    must(pace_has_call(pace, settings));
+    pace->credit -= measure_of(settings).call;
 }
 
 void pace_refund(struct pace *pace, const struct settings *settings)
 {
-    add(pace, settings, CALL_UNITS);
+    struct measure measure = measure_of(settings);
+
+    add(pace, &measure, measure.call);
 }
 
 bool pace_is_full(const struct pace *pace, const struct settings *settings)
 {
-    return pace->credit >= capacity(settings);
+    return is_in_one_go(settings) ? pace->wait_ms == 0 : pace->credit == measure_of(settings).most;
 }
 
-uint32_t pace_seconds(const struct settings *settings, uint64_t calls)
+uint64_t pace_ms(const struct settings *settings, uint64_t calls)
 {
-    uint64_t seconds = (calls * 1000 + settings->rate_milli - 1) / settings->rate_milli;
+    struct measure measure = measure_of(settings);
 
-    return seconds > UINT32_MAX ? UINT32_MAX : (uint32_t)seconds;
+    if (is_in_one_go(settings))
+        return (calls + settings->batch - 1) / settings->batch * settings->interval_sec * 1000;
+    return (calls * measure.call + measure.per_ms - 1) / measure.per_ms;
 }

@@ -3,8 +3,11 @@
 #define WEIR_ROOM_PACE_H
 
 /*
- * The pace: how many may be called now. A bucket of credit that fills at `rate` and holds at most `burst`, in whole
- * millionths of a call, so that in any w seconds calls - refunds <= burst + rate * w holds exactly, without rounding.
+ * The pace: how many may be called now. A bucket of credit that fills at `rate` and holds at most `burst`, counted in parts
+ * of a call so small that nothing is ever rounded: in any w seconds calls - refunds <= burst + rate * w holds exactly.
+ *
+ * A batch every interval is the same bucket, filling at batch / interval. Called in one go (`smooth` off) the bucket is
+ * filled at once instead, not sooner than an interval after the last time, and what nobody is there to use lapses.
  */
 
 #include "room/settings.h"
@@ -13,25 +16,34 @@
 #include <stdint.h>
 
 struct pace {
-    uint64_t credit; /* millionths of a call */
+    uint64_t credit;  /* parts of a call */
+    uint32_t wait_ms; /* batches in one go: time until the next may be called */
 };
 
 /* A full bucket. */
 void pace_init(struct pace *pace, const struct settings *settings);
 
-/* Settings changed: credit beyond the new burst is lost. */
-void pace_limit(struct pace *pace, const struct settings *settings);
+/* Settings change: the credit stays the same number of calls, but for what is beyond the new burst. */
+void pace_change(struct pace *pace, const struct settings *before, const struct settings *after);
 
 void pace_advance(struct pace *pace, const struct settings *settings, uint32_t elapsed_ms);
-bool pace_has_call(const struct pace *pace);
-void pace_spend(struct pace *pace);
+
+/* Somebody is waiting: a batch in one go begins if it is time. */
+void pace_begin(struct pace *pace, const struct settings *settings);
+
+/* Nobody is waiting any more: later arrivals do not pass on what is left of a batch in one go. */
+void pace_lapse(struct pace *pace, const struct settings *settings);
+
+bool pace_has_call(const struct pace *pace, const struct settings *settings);
+void pace_spend(struct pace *pace, const struct settings *settings);
 
 /* A called person never came: the next may have their turn. */
 void pace_refund(struct pace *pace, const struct settings *settings);
 
+/* Time passing would change nothing. */
 bool pace_is_full(const struct pace *pace, const struct settings *settings);
 
-/* Seconds until `calls` more calls at the configured rate, rounded up. */
-uint32_t pace_seconds(const struct settings *settings, uint64_t calls);
+/* Milliseconds that `calls` calls take at the configured pace, rounded up. */
+uint64_t pace_ms(const struct settings *settings, uint64_t calls);
 
 #endif

@@ -13,12 +13,12 @@
 #include <string.h>
 
 /* Bounds on the work of one tick; what is left over is done by the next. */
-#define TICK_PAGES       2048
-#define TICK_OVER        16384
-#define TICK_KEYS        256
-#define TICK_CALLS       20000
-#define TICK_MOST_MS     1000
-#define CLOSED_RETRY_SEC 30
+#define TICK_PAGES      2048
+#define TICK_OVER       16384
+#define TICK_KEYS       256
+#define TICK_CALLS      20000
+#define TICK_MOST_MS    1000
+#define TICK_DEAD_PAGES 4096
 
 static enum error finish(struct room *room, enum error error)
 {
@@ -42,6 +42,7 @@ struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
     room->settings = *settings;
     room->terms[0].session_max_sec = settings->session_max_sec;
     pace_init(&room->pace, settings);
+    estimate_init(&room->estimate, settings);
     line_init(&room->line);
     keys_init(&room->keys);
     return room;
@@ -76,18 +77,29 @@ static uint32_t terms_for(const struct room *room, uint32_t session_max_sec)
     return unused;
 }
 
-enum error room_set_settings(struct room *room, const struct settings *settings)
+/* Whether what was measured before says nothing any more. */
+static bool is_other_pace(const struct settings *a, const struct settings *b)
+{
+    return a->rate_milli != b->rate_milli || a->batch != b->batch || a->interval_sec != b->interval_sec ||
+           a->max_active != b->max_active;
+}
+
+enum error room_set_settings(struct room *room, const struct settings *settings, bool is_from_api)
 {
     struct memory *memory = &room->memory;
     uint32_t terms = terms_for(room, settings->session_max_sec);
 
     if (terms == ROOM_TERMS)
-        return ERROR_INVALID_REQUEST;
+        return ERROR_INVALID_SETTING;
+    memory_keep(memory, &room->pace, sizeof(room->pace));
+    pace_change(&room->pace, &room->settings, settings);
+    if (is_other_pace(&room->settings, settings))
+        estimate_restart(&room->estimate, memory, settings);
     memory_set(memory, room->settings, *settings);
+    memory_set(memory, room->settings_version, room->settings_version + 1);
+    memory_set(memory, room->is_settings_from_api, is_from_api);
     memory_set(memory, room->terms_now, terms);
     memory_set(memory, room->terms[terms].session_max_sec, settings->session_max_sec);
-    memory_keep(memory, &room->pace, sizeof(room->pace));
-    pace_limit(&room->pace, settings);
     return finish(room, ERROR_NONE);
 }
 
@@ -141,21 +153,38 @@ static enum error join_allowed(const struct room *room)
 
     if (settings->mode == MODE_CLOSED)
         return ERROR_ROOM_CLOSED;
-    return settings->max_waiting != 0 && in_line >= settings->max_waiting ? ERROR_QUEUE_FULL : ERROR_NONE;
+    if (settings->max_waiting != 0 && in_line >= settings->max_waiting)
+        return ERROR_QUEUE_FULL;
+    if (settings->max_eta_sec != 0 && standing_eta_of_newcomer(room).sec > settings->max_eta_sec)
+        return ERROR_WAIT_TOO_LONG;
+    return ERROR_NONE;
 }
 
 static enum error join_anew(struct room *room, const struct join *join, uint32_t *count)
 {
     enum error error = join_allowed(room);
+    enum call_ground ground;
 
     if (error == ERROR_NONE)
         error = ticket_join(room, join, count);
     if (error != ERROR_NONE)
         return error;
     /* Where there is room nobody waits for a tick. */
-    if (room_next_call(room) == *count)
-        ticket_call(room, *count, line_find(&room->line, &room->memory, *count));
+    if (room_next_call(room, &ground) == *count)
+        ticket_call(room, *count, line_find(&room->line, &room->memory, *count), ground);
     return ERROR_NONE;
+}
+
+/* Notes what a newcomer is told, to learn later whether it came true. */
+static void note_eta(struct room *room, const struct standing *standing)
+{
+    struct line_note *note = line_note(&room->line, &room->memory, standing->place.count);
+
+    if (note == NULL || standing->state != TICKET_WAITING || !room->estimate.is_settled)
+        return;
+    memory_keep(&room->memory, note, sizeof(*note));
+    *note = (struct line_note){room_now(room) + standing->eta_low_sec * 10,
+                               room_now(room) + standing->eta_high_sec * 10};
 }
 
 static enum error join_once(struct room *room, const struct join *join, struct standing *standing)
@@ -171,6 +200,8 @@ static enum error join_once(struct room *room, const struct join *join, struct s
         return error;
     standing_tell(room, count, line_find(&room->line, &room->memory, count), standing);
     standing->is_repeat = is_repeat;
+    if (!is_repeat)
+        note_eta(room, standing);
     return remember(room, &join->request, standing);
 }
 
@@ -196,10 +227,7 @@ enum error room_join(struct room *room, const struct join *join, struct standing
     enum error error =
         key != NULL ? repeat_join(room, key, join->request.body, standing) : join_once(room, join, standing);
 
-    if (error == ERROR_QUEUE_FULL)
-        *retry_after_sec = standing_retry_after(room);
-    if (error == ERROR_ROOM_CLOSED)
-        *retry_after_sec = CLOSED_RETRY_SEC;
+    *retry_after_sec = standing_retry_after(room, error);
     return finish(room, error);
 }
 
@@ -311,6 +339,7 @@ static void advance_clock(struct room *room, uint32_t elapsed_ms)
     memory_set(&room->memory, room->clock_ms, room->clock_ms + elapsed_ms);
     memory_keep(&room->memory, &room->pace, sizeof(room->pace));
     pace_advance(&room->pace, &room->settings, elapsed_ms);
+    estimate_advance(&room->estimate, &room->memory, &room->settings, elapsed_ms, line_standing(&room->line));
     memory_commit(&room->memory);
 }
 
@@ -326,29 +355,121 @@ static void expire(struct room *room)
     }
 }
 
-static void call(struct room *room)
+/* Nobody is left to be called: what remains is not kept for those who come later. */
+static void lapse(struct room *room)
 {
-    for (int calls = 0; calls < TICK_CALLS; calls++) {
-        uint32_t count = room_next_call(room);
-        if (count == LINE_NONE)
-            return;
+    memory_keep(&room->memory, &room->pace, sizeof(room->pace));
+    pace_lapse(&room->pace, &room->settings);
+    memory_set(&room->memory, room->advance, 0);
+    memory_commit(&room->memory);
+}
+
+static uint32_t call(struct room *room)
+{
+    enum call_ground ground;
+    uint32_t called = 0, count;
+
+    for (int steps = 0; steps < TICK_CALLS && (count = room_next_call(room, &ground)) != LINE_NONE; steps++) {
         struct ticket *ticket = line_find(&room->line, &room->memory, count);
         /* Absent, and only not noticed yet: a call goes to someone who is there. */
         if (ticket->deadline <= room_now(room)) {
             tickets_expire(room, count - count % LINE_PAGE_COUNT + (count < LINE_PAGE_COUNT));
             continue;
         }
-        ticket_call(room, count, ticket);
+        ticket_call(room, count, ticket, ground);
         memory_commit(&room->memory);
+        called++;
     }
+    if (line_standing(&room->line) == 0)
+        lapse(room);
+    return called;
+}
+
+static void begin_batch(struct room *room)
+{
+    if (line_standing(&room->line) == 0 || room->settings.mode != MODE_QUEUE)
+        return;
+    memory_keep(&room->memory, &room->pace, sizeof(room->pace));
+    pace_begin(&room->pace, &room->settings);
+    memory_commit(&room->memory);
+}
+
+/* What a clear left behind. */
+static bool drop_dead(struct room *room)
+{
+    if (!line_drop(&room->dead_line, &room->memory) && !map_drop(&room->dead_holders, &room->memory))
+        return false;
+    memory_commit(&room->memory);
+    return true;
 }
 
 void room_tick(struct room *room, uint32_t elapsed_ms)
 {
     advance_clock(room, elapsed_ms < TICK_MOST_MS ? elapsed_ms : TICK_MOST_MS);
     expire(room);
+    begin_batch(room);
     call(room);
     forget_keys(room, TICK_KEYS);
+    for (int pages = 0; pages < TICK_DEAD_PAGES && drop_dead(room); pages++)
+        ;
+}
+
+/* ---- what the operator does ---- */
+
+enum error room_advance(struct room *room, uint32_t count, uint32_t *called)
+{
+    uint32_t standing = line_standing(&room->line);
+    enum call_ground ground;
+
+    memory_set(&room->memory, room->advance, count < standing ? count : standing);
+    memory_commit(&room->memory);
+    *called = call(room);
+    /* More than one tick's work is gone on with by the next; what a full room holds back is not kept. */
+    if (room_next_call(room, &ground) == LINE_NONE) {
+        memory_set(&room->memory, room->advance, 0);
+        memory_commit(&room->memory);
+    }
+    return ERROR_NONE;
+}
+
+enum error room_clear(struct room *room, uint32_t *cleared)
+{
+    struct memory *memory = &room->memory;
+
+    while (drop_dead(room))
+        ;
+    *cleared = room->by_holder.entries;
+    memory_set(memory, room->dead_line, room->line);
+    memory_set(memory, room->dead_holders, room->by_holder);
+    memory_set(memory, room->by_holder, (struct map){0});
+    memory_keep(memory, &room->line, sizeof(room->line));
+    line_init(&room->line);
+    room->line.last = room->dead_line.last; /* numbering goes on */
+    memory_keep(memory, room->in_state, sizeof(room->in_state));
+    memset(room->in_state, 0, sizeof(room->in_state));
+    for (int i = 0; i < ROOM_TERMS; i++)
+        memory_set(memory, room->terms[i].users, 0);
+    memory_set(memory, room->advance, 0);
+    return finish(room, ERROR_NONE);
+}
+
+void room_dissolve(struct room *room)
+{
+    uint32_t cleared;
+
+    room_clear(room, &cleared);
+    while (drop_dead(room) || keys_drop(&room->keys, &room->memory))
+        memory_commit(&room->memory);
+}
+
+enum error room_look(const struct room *room, const struct place *place, struct standing *standing)
+{
+    struct ticket *ticket = room_find(room, place);
+
+    if (ticket == NULL)
+        return ERROR_TOKEN_NOT_FOUND;
+    standing_look(room, place->count, ticket, standing);
+    return ERROR_NONE;
 }
 
 bool room_is_at_rest(const struct room *room)
@@ -356,7 +477,8 @@ bool room_is_at_rest(const struct room *room)
     for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
         if (room->in_state[state] != 0)
             return false;
-    return room->keys.by_scope.entries == 0 && pace_is_full(&room->pace, &room->settings);
+    return room->keys.by_scope.entries == 0 && pace_is_full(&room->pace, &room->settings) &&
+           line_pages(&room->dead_line, &room->memory) == 0 && map_pages(&room->dead_holders) == 0;
 }
 
 /* ---- looking at it ---- */
@@ -369,8 +491,19 @@ struct figures room_figures(const struct room *room)
         .calls = room->calls,
         .refunds = room->refunds,
         .keys_dropped = room->keys.dropped,
+        .last_called = room->last_called,
+        .eta_checked = room->estimate.checked,
+        .eta_kept = room->estimate.kept,
+        .newcomer_eta_sec = standing_eta_of_newcomer(room).sec,
+        .settings_version = room->settings_version,
+        .is_settings_from_api = room->is_settings_from_api,
     };
     uint64_t alive = 0;
+
+    if (!room_is_at_rest(room)) { /* at rest nothing is measured, and nothing happens */
+        figures.joined_milli = room->estimate.joined_milli;
+        figures.called_milli = room->estimate.called_milli;
+    }
 
     for (int state = TICKET_WAITING; state < TICKET_DONE; state++) {
         figures.in_state[state] = room->in_state[state];
@@ -392,7 +525,7 @@ uint32_t room_check(const struct room *room)
     struct map_owner owner = room_holders((struct room *)(uintptr_t)room);
 
     must(room->memory.undo_used == 0);
-    uint32_t pages = line_check(&room->line, &room->memory);
+    uint32_t line = line_check(&room->line, &room->memory);
     for (uint32_t count = 1; count <= room->line.last; count++) {
         const struct ticket *ticket = line_find(&room->line, &room->memory, count);
         if (ticket == NULL || ticket->state == TICKET_DONE)
@@ -411,5 +544,6 @@ uint32_t room_check(const struct room *room)
     must(room->by_holder.entries == alive);
     must(line_standing(&room->line) == room->in_state[TICKET_WAITING]);
     must(room->calls >= room->refunds);
-    return pages + map_pages(&room->by_holder) + keys_pages(&room->keys) + room->memory.spare_count;
+    return line + line_pages(&room->dead_line, &room->memory) + map_pages(&room->by_holder) +
+           map_pages(&room->dead_holders) + keys_pages(&room->keys) + room->memory.spare_count;
 }

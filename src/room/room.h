@@ -82,12 +82,19 @@ struct figures {
     uint64_t in_state[TICKET_STATES]; /* people by state; DONE counts all who ever were */
     uint64_t issued;                  /* tickets ever issued in this epoch */
     uint64_t calls;
-    uint64_t refunds;      /* calls whose pace was given back: the called never came */
-    uint64_t keys_dropped; /* idempotency keys forgotten early because their table was full */
+    uint64_t refunds;                    /* calls whose pace was given back: the called never came */
+    uint64_t keys_dropped;               /* idempotency keys forgotten early because their table was full */
+    uint32_t last_called;                /* highest count ever called */
+    uint32_t joined_milli, called_milli; /* per second over the last 10 s, in thousandths */
+    uint32_t newcomer_eta_sec;           /* what somebody joining now would be told */
+    uint64_t eta_checked,
+        eta_kept;              /* of a sample: called, and called inside the band they were told at join */
+    uint32_t settings_version; /* counts changes of the settings */
+    bool is_settings_from_api;
 };
 
 /* Bytes of a room itself; the owner gives that much zeroed memory, page-aligned, within the memory's zone. */
-#define ROOM_BYTES (6 * 4096)
+#define ROOM_BYTES (7 * 4096)
 
 /*
  * Makes a room in `at`. `base` is the start of the zone that all its pages come from. `epoch` must be higher than that of any
@@ -100,8 +107,11 @@ struct span room_name(const struct room *room);
 struct memory *room_memory(struct room *room);
 const struct settings *room_settings(const struct room *room);
 
-/* Takes a new line-up of settings. ERROR_INVALID_REQUEST when too many different session_max_sec are in use at once. */
-enum error room_set_settings(struct room *room, const struct settings *settings);
+/*
+ * Takes new settings, from the operator's API or from the configuration file. ERROR_INVALID_SETTING when too many different
+ * session_max_sec are in use at once.
+ */
+enum error room_set_settings(struct room *room, const struct settings *settings, bool is_from_api);
 
 /* One ticket per holder: joining again returns the same. With `retry_after_sec` filled on QUEUE_FULL and ROOM_CLOSED. */
 enum error room_join(struct room *room, const struct join *join, struct standing *standing,
@@ -120,6 +130,21 @@ enum error room_leave_soon(struct room *room, const struct place *place);
 /* At the gate: the first request arrives, later ones renew. */
 enum error room_session_touch(struct room *room, const struct place *place);
 enum error room_session_end(struct room *room, const struct place *place);
+
+/* What status would say, without its being noticed. */
+enum error room_look(const struct room *room, const struct place *place, struct standing *standing);
+
+/*
+ * The operator calls the next `count` people beyond the pace, never beyond max_active. Nothing is kept for those who join
+ * later. `called` says how many were called at once; more than one tick's work follows with the next ticks.
+ */
+enum error room_advance(struct room *room, uint32_t count, uint32_t *called);
+
+/* Everybody in line and inside is gone, as if they had never been; numbering goes on. */
+enum error room_clear(struct room *room, uint32_t *cleared);
+
+/* Everybody is gone, and every page becomes spare: the room can be made anew or given up. */
+void room_dissolve(struct room *room);
 
 /* Advances the room's clock, ends what is over and calls whom the pace allows. Several bounded operations. */
 void room_tick(struct room *room, uint32_t elapsed_ms);

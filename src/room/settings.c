@@ -15,15 +15,46 @@ const struct setting_info setting_list[] = {
 
 const size_t setting_count = sizeof(setting_list) / sizeof(setting_list[0]);
 
-static const char *const mode_words[] = {
-#define MODE_WORD(name, word) [MODE_##name] = word,
-    MODE_LIST(MODE_WORD)
-#undef MODE_WORD
+#define WORD_TEXT(name, word) [name] = word,
+
+/* The words of a setting whose values are words; NULL for the others. */
+static const char *const *words_of(enum setting_kind kind)
+{
+    static const char *const flags[] = {"false", "true"};
+    static const char *const modes[] = {MODE_LIST(WORD_TEXT)};
+    static const char *const presets[] = {PRESET_LIST(WORD_TEXT)};
+
+    switch (kind) {
+    case SETTING_FLAG:
+        return flags;
+    case SETTING_MODE:
+        return modes;
+    case SETTING_PRESET:
+        return presets;
+    case SETTING_WHOLE:
+    case SETTING_MILLI:
+        break;
+    }
+    return NULL;
+}
+
+/* What sets a preset apart from the defaults. */
+static const struct {
+    enum room_preset preset;
+    const char *name, *value;
+} preset_rows[] = {
+    {PRESET_QUEUE, "max_called", "100"},      {PRESET_QUEUE, "min_wait_sec", "5"},
+    {PRESET_QUEUE, "max_waiting", "100000"},  {PRESET_HALL, "rate", "100"},
+    {PRESET_HALL, "session_max_sec", "600"},  {PRESET_LOBBY, "tier", "1"},
+    {PRESET_LOBBY, "max_active", "0"},        {PRESET_LOBBY, "batch", "500"},
+    {PRESET_LOBBY, "session_max_sec", "600"}, {PRESET_CONCERT, "max_active", "40000"},
+    {PRESET_CONCERT, "batch", "1400"},
 };
 
-static const struct setting_info *setting_find(struct span name);
-static bool setting_read(const struct setting_info *info, struct span value, uint64_t *out);
-static void setting_allowed(const struct setting_info *info, char *out, size_t size);
+static bool set_one(struct settings *settings, const struct setting_change *change, char *reason,
+                    size_t reason_size);
+static bool read_value(const struct setting_info *info, struct span value, uint64_t *out);
+static void say_allowed(const struct setting_info *info, char *out, size_t size);
 
 struct settings settings_default(void)
 {
@@ -34,25 +65,93 @@ struct settings settings_default(void)
     };
 }
 
-bool settings_set(struct settings *settings, struct span name, struct span value, char *reason,
-                  size_t reason_size)
+static const struct setting_change *change_of(const struct setting_change *changes, size_t count,
+                                              const char *name)
 {
-    const struct setting_info *info = setting_find(name);
+    for (size_t i = 0; i < count; i++)
+        if (span_equal(changes[i].name, span_of(name)))
+            return &changes[i];
+    return NULL;
+}
+
+/* Whether the changes go together at all. */
+static bool are_consistent(const struct setting_change *changes, size_t count, char *reason,
+                           size_t reason_size)
+{
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (span_equal(changes[i].name, changes[j].name)) {
+                snprintf(reason, reason_size, "%.*s is given twice", (int)changes[i].name.len,
+                         changes[i].name.data);
+                return false;
+            }
+    if (change_of(changes, count, "rate") != NULL && change_of(changes, count, "batch") != NULL) {
+        snprintf(reason, reason_size, "rate and batch exclude each other: give one of them");
+        return false;
+    }
+    return true;
+}
+
+static void apply_preset(struct settings *settings)
+{
+    uint32_t preset = settings->preset;
+
+    *settings = settings_default();
+    settings->preset = preset;
+    for (size_t i = 0; i < sizeof(preset_rows) / sizeof(preset_rows[0]); i++) {
+        struct setting_change row = {span_of(preset_rows[i].name), span_of(preset_rows[i].value)};
+        char reason[256];
+        if (preset_rows[i].preset == preset)
+            must(set_one(settings, &row, reason, sizeof(reason)));
+    }
+}
+
+bool settings_apply(struct settings *settings, const struct setting_change *changes, size_t count,
+                    char *reason, size_t reason_size)
+{
+    struct settings result = *settings;
+    const struct setting_change *preset = change_of(changes, count, "preset");
+
+    if (preset != NULL) {
+        if (!set_one(&result, preset, reason, reason_size))
+            return false;
+        apply_preset(&result);
+    }
+    for (size_t i = 0; i < count; i++)
+        if (!set_one(&result, &changes[i], reason, reason_size))
+            return false;
+    if (!are_consistent(changes, count, reason, reason_size))
+        return false;
+    if (change_of(changes, count, "rate") != NULL)
+        result.batch = 0;
+    *settings = result;
+    return true;
+}
+
+static int shortened(struct span text)
+{
+    return (int)(text.len > 64 ? 64 : text.len);
+}
+
+static bool set_one(struct settings *settings, const struct setting_change *change, char *reason,
+                    size_t reason_size)
+{
+    const struct setting_info *info = setting_find(change->name);
     char allowed[160];
     uint64_t number;
 
     if (info == NULL) {
-        snprintf(reason, reason_size, "there is no room setting \"%.*s\"",
-                 (int)(name.len > 64 ? 64 : name.len), name.data);
+        snprintf(reason, reason_size, "there is no room setting \"%.*s\"", shortened(change->name),
+                 change->name.data);
         return false;
     }
-    if (!setting_read(info, value, &number) || number < info->lowest || number > info->highest) {
-        setting_allowed(info, allowed, sizeof(allowed));
-        snprintf(reason, reason_size, "\"%.*s\" is not a value of %s, which is %s",
-                 (int)(value.len > 64 ? 64 : value.len), value.data, info->name, allowed);
+    if (!read_value(info, change->value, &number) || number < info->lowest || number > info->highest) {
+        say_allowed(info, allowed, sizeof(allowed));
+        snprintf(reason, reason_size, "\"%.*s\" is not a value of %s, which is %s", shortened(change->value),
+                 change->value.data, info->name, allowed);
         return false;
     }
-    *(uint32_t *)((char *)settings + info->offset) = (uint32_t)number;
+    *(uint32_t *)(void *)((char *)settings + info->offset) = (uint32_t)number;
     return true;
 }
 
@@ -69,16 +168,15 @@ void setting_format(const struct setting_info *info, uint32_t value, char *out, 
             snprintf(out, size, "%" PRIu32 ".%03" PRIu32, value / 1000, value % 1000);
         break;
     case SETTING_FLAG:
-        snprintf(out, size, "%s", value != 0 ? "true" : "false");
-        break;
     case SETTING_MODE:
-        must(value < MODE_COUNT);
-        snprintf(out, size, "%s", mode_words[value]);
+    case SETTING_PRESET:
+        must(value <= info->highest);
+        snprintf(out, size, "%s", words_of(info->kind)[value]);
         break;
     }
 }
 
-static const struct setting_info *setting_find(struct span name)
+const struct setting_info *setting_find(struct span name)
 {
     for (size_t i = 0; i < setting_count; i++)
         if (span_equal(name, span_of(setting_list[i].name)))
@@ -117,51 +215,37 @@ static bool read_milli(struct span text, uint64_t *out)
     return true;
 }
 
-static bool read_word(const char *const *words, size_t count, struct span text, uint64_t *out)
+static bool read_word(const struct setting_info *info, struct span text, uint64_t *out)
 {
-    for (size_t i = 0; i < count; i++)
-        if (span_equal(text, span_of(words[i]))) {
+    for (uint32_t i = 0; i <= info->highest; i++)
+        if (span_equal(text, span_of(words_of(info->kind)[i]))) {
             *out = i;
             return true;
         }
     return false;
 }
 
-static bool setting_read(const struct setting_info *info, struct span value, uint64_t *out)
+static bool read_value(const struct setting_info *info, struct span value, uint64_t *out)
 {
-    static const char *const flag_words[] = {"false", "true"};
-
-    switch (info->kind) {
-    case SETTING_WHOLE:
-        return read_whole(value, out);
-    case SETTING_MILLI:
-        return read_milli(value, out);
-    case SETTING_FLAG:
-        return read_word(flag_words, 2, value, out);
-    case SETTING_MODE:
-        return read_word(mode_words, MODE_COUNT, value, out);
-    }
-    return false;
+    if (words_of(info->kind) != NULL)
+        return read_word(info, value, out);
+    return info->kind == SETTING_WHOLE ? read_whole(value, out) : read_milli(value, out);
 }
 
-static void setting_allowed(const struct setting_info *info, char *out, size_t size)
+static void say_allowed(const struct setting_info *info, char *out, size_t size)
 {
     char lowest[32], highest[32];
+    size_t used = 0;
 
+    if (words_of(info->kind) != NULL) {
+        for (uint32_t i = 0; i <= info->highest && used < size; i++) {
+            const char *before = i == 0 ? "" : i == info->highest ? " or " : ", ";
+            used += (size_t)snprintf(out + used, size - used, "%s%s", before, words_of(info->kind)[i]);
+        }
+        return;
+    }
     setting_format(info, info->lowest, lowest, sizeof(lowest));
     setting_format(info, info->highest, highest, sizeof(highest));
-    switch (info->kind) {
-    case SETTING_WHOLE:
-        snprintf(out, size, "a whole number from %s to %s", lowest, highest);
-        break;
-    case SETTING_MILLI:
-        snprintf(out, size, "a number from %s to %s with up to three decimals", lowest, highest);
-        break;
-    case SETTING_FLAG:
-        snprintf(out, size, "true or false");
-        break;
-    case SETTING_MODE:
-        snprintf(out, size, "queue, hold, open or closed");
-        break;
-    }
+    snprintf(out, size, "a %snumber from %s to %s%s", info->kind == SETTING_WHOLE ? "whole " : "", lowest,
+             highest, info->kind == SETTING_WHOLE ? "" : " with up to three decimals");
 }

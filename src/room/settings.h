@@ -3,22 +3,30 @@
 #define WEIR_ROOM_SETTINGS_H
 
 /*
- * Room settings: one row each. nginx parameters (weir_room), docs/reference/settings.md and, later, the operator's API and
- * the command line are made from this list.
+ * Room settings: one row each. nginx parameters (weir_room), the operator's API, the command line and
+ * docs/reference/settings.md are all made from this list.
  *
  * SETTING(name, field, kind, lowest, highest, default, help)
  * Kinds: WHOLE a whole number · MILLI a number with up to three decimals, kept in thousandths (lowest, highest and default
- * are in thousandths too) · FLAG true or false · MODE one of the words of MODE_LIST.
+ * are in thousandths too) · FLAG true or false · MODE, PRESET one of the words of MODE_LIST, PRESET_LIST.
  */
 #define SETTING_LIST(SETTING)                                                                               \
     SETTING("mode", mode, MODE, 0, MODE_COUNT - 1, MODE_QUEUE,                                              \
             "`queue`, `hold` (join, but nobody is called), `open` (everybody is called at once), `closed` " \
             "(joins are refused)")                                                                          \
+    SETTING("preset", preset, PRESET, 0, PRESET_COUNT - 1, PRESET_PLAIN,                                    \
+            "starting values by kind of room: `plain`, `queue`, `hall`, `lobby`, `concert`; what is set "   \
+            "beside it wins")                                                                               \
     SETTING("max_active", max_active, WHOLE, 0, 100000000, 1000,                                            \
             "slots: people called, entered and active at the same time; 0 = no limit")                      \
-    SETTING("rate", rate_milli, MILLI, 1, 100000000, 50000, "calls per second, fractions allowed")          \
+    SETTING("rate", rate_milli, MILLI, 1, 100000000, 50000,                                                 \
+            "calls per second, fractions allowed; ends `batch`")                                            \
     SETTING("burst", burst, WHOLE, 0, 100000000, 0,                                                         \
-            "how many calls may come at once; 0 = two ticks' worth, at least 1")                            \
+            "how many calls may come at once; 0 = two ticks' worth, at least 1; does not apply to `batch`") \
+    SETTING("batch", batch, WHOLE, 0, 100000000, 0, "calls per `interval_sec` instead of `rate`; 0 = off")  \
+    SETTING("interval_sec", interval_sec, WHOLE, 1, 86400, 10, "the interval of `batch`")                   \
+    SETTING("smooth", smooth, FLAG, 0, 1, 1,                                                                \
+            "spreads a batch evenly over its interval instead of calling it in one go")                     \
     SETTING("max_called", max_called, WHOLE, 0, 100000000, 0,                                               \
             "people called and not yet entered; 0 = as many as there are slots")                            \
     SETTING("min_wait_sec", min_wait_sec, WHOLE, 0, 86400, 0,                                               \
@@ -37,20 +45,30 @@
             "every request at the gate renews session_ttl_sec")                                             \
     SETTING("max_waiting", max_waiting, WHOLE, 0, 1000000000, 0,                                            \
             "people in line, waiting or away; 0 = what the zone holds")                                     \
+    SETTING("max_eta_sec", max_eta_sec, WHOLE, 0, 31536000, 0,                                              \
+            "joins that would wait longer than this are refused (`WAIT_TOO_LONG`); 0 = off")                \
+    SETTING("eta_cap_sec", eta_cap_sec, WHOLE, 0, 31536000, 0,                                              \
+            "no estimate is shown above this; a capped estimate is not true, so 0 = off")                   \
     SETTING("tier", tier, WHOLE, 1, 2, 2, "which pass the room gives")
 
-#define MODE_LIST(MODE) MODE(QUEUE, "queue") MODE(HOLD, "hold") MODE(OPEN, "open") MODE(CLOSED, "closed")
+#define MODE_LIST(WORD) \
+    WORD(MODE_QUEUE, "queue") WORD(MODE_HOLD, "hold") WORD(MODE_OPEN, "open") WORD(MODE_CLOSED, "closed")
+
+#define PRESET_LIST(WORD)       \
+    WORD(PRESET_PLAIN, "plain") \
+    WORD(PRESET_QUEUE, "queue") \
+    WORD(PRESET_HALL, "hall")   \
+    WORD(PRESET_LOBBY, "lobby") \
+    WORD(PRESET_CONCERT, "concert")
+
+#define WORD_ENUM(name, word) name,
 
 #include "base/span.h"
 
 #include <stdint.h>
 
-enum room_mode {
-#define MODE_ENUM(name, word) MODE_##name,
-    MODE_LIST(MODE_ENUM)
-#undef MODE_ENUM
-        MODE_COUNT
-};
+enum room_mode { MODE_LIST(WORD_ENUM) MODE_COUNT };
+enum room_preset { PRESET_LIST(WORD_ENUM) PRESET_COUNT };
 
 struct settings {
 #define SETTING_FIELD(name, field, kind, lowest, highest, value, help) uint32_t field;
@@ -58,7 +76,7 @@ struct settings {
 #undef SETTING_FIELD
 };
 
-enum setting_kind { SETTING_WHOLE, SETTING_MILLI, SETTING_FLAG, SETTING_MODE };
+enum setting_kind { SETTING_WHOLE, SETTING_MILLI, SETTING_FLAG, SETTING_MODE, SETTING_PRESET };
 
 struct setting_info {
     const char *name;
@@ -73,14 +91,28 @@ extern const size_t setting_count;
 
 struct settings settings_default(void);
 
-/*
- * Sets one setting from its written form. On refusal nothing changes and `reason` says in one sentence what is wrong
- * and what is allowed.
- */
-bool settings_set(struct settings *settings, struct span name, struct span value, char *reason,
-                  size_t reason_size);
+/* One setting in its written form. */
+struct setting_change {
+    struct span name, value;
+};
 
-/* The written form of a value of this kind, as settings_set would read it. NUL-terminated. */
+/*
+ * Applies all changes, or none: on refusal `reason` says in one sentence what is wrong and what is allowed. A preset gives
+ * everything its starting value first, wherever it stands among the changes. `rate` and `batch` exclude each other: naming
+ * one switches the other off, naming both is refused, and so is naming anything twice.
+ */
+bool settings_apply(struct settings *settings, const struct setting_change *changes, size_t count,
+                    char *reason, size_t reason_size);
+
+/* The row of a setting, or NULL. */
+const struct setting_info *setting_find(struct span name);
+
+static inline uint32_t setting_value(const struct settings *settings, const struct setting_info *info)
+{
+    return *(const uint32_t *)(const void *)((const char *)settings + info->offset);
+}
+
+/* The written form of a value of this kind, as settings_apply would read it. NUL-terminated. */
 void setting_format(const struct setting_info *info, uint32_t value, char *out, size_t size);
 
 #endif

@@ -8,20 +8,25 @@
 #include "base/must.h"
 #include "room/state.h"
 
-#define POLL_MIN_SEC    1
-#define POLL_MAX_SEC    60
-#define POLL_INSIDE_SEC 30
-#define PASS_LIFE_SEC   (12 * 60 * 60) /* of a pass whose session has no longest time */
+#define POLL_MIN_SEC     1
+#define POLL_MAX_SEC     60
+#define POLL_INSIDE_SEC  30
+#define RETRY_MIN_SEC    5
+#define RETRY_MAX_SEC    3600
+#define RETRY_CLOSED_SEC 30
+#define PASS_LIFE_SEC    (12 * 60 * 60) /* of a pass whose session has no longest time */
 
-static void tell_waiting(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing);
-static void tell_called(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing);
-static void tell_inside(const struct room *room, const struct ticket *ticket, struct standing *standing);
+static void look_waiting(const struct room *room, uint32_t count, const struct ticket *ticket,
+                         struct standing *standing);
+static void look_called(const struct room *room, const struct ticket *ticket, struct standing *standing);
+static void look_inside(const struct room *room, const struct ticket *ticket, struct standing *standing);
+static void note_waiting(struct room *room, uint32_t count, struct ticket *ticket,
+                         const struct standing *standing);
+static void note_called(struct room *room, uint32_t count, struct ticket *ticket);
 
-void standing_tell(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing)
+void standing_look(const struct room *room, uint32_t count, const struct ticket *ticket,
+                   struct standing *standing)
 {
-    if (ticket->state == TICKET_AWAY)
-        ticket_return(room, count, ticket);
-
     *standing = (struct standing){
         .place = {room->epoch, count, ticket->holder},
         .state = ticket->state,
@@ -31,12 +36,23 @@ void standing_tell(struct room *room, uint32_t count, struct ticket *ticket, str
         .issued_sec = ticket->issued_sec,
         .arrive_ttl_sec = room->settings.arrive_ttl_sec,
     };
-    if (ticket->state == TICKET_WAITING)
-        tell_waiting(room, count, ticket, standing);
+    if (ticket->state == TICKET_WAITING || ticket->state == TICKET_AWAY)
+        look_waiting(room, count, ticket, standing);
     else if (ticket->state == TICKET_CALLED)
-        tell_called(room, count, ticket, standing);
+        look_called(room, ticket, standing);
     else
-        tell_inside(room, ticket, standing);
+        look_inside(room, ticket, standing);
+}
+
+void standing_tell(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing)
+{
+    if (ticket->state == TICKET_AWAY)
+        ticket_return(room, count, ticket);
+    standing_look(room, count, ticket, standing);
+    if (ticket->state == TICKET_WAITING)
+        note_waiting(room, count, ticket, standing);
+    else if (ticket->state == TICKET_CALLED)
+        note_called(room, count, ticket);
 }
 
 static uint32_t clamp(uint32_t value, uint32_t lowest, uint32_t highest)
@@ -44,18 +60,15 @@ static uint32_t clamp(uint32_t value, uint32_t lowest, uint32_t highest)
     return value < lowest ? lowest : value > highest ? highest : value;
 }
 
-/* From the configured pace: as many calls as people up to and including this one. */
 static void tell_eta(const struct room *room, uint32_t waited_sec, struct standing *standing)
 {
-    uint32_t eta_sec = pace_seconds(&room->settings, standing->position);
+    struct eta eta = estimate_eta(&room->estimate, &room->settings, &room->pace, standing->position);
     uint32_t least_sec =
         room->settings.min_wait_sec > waited_sec ? room->settings.min_wait_sec - waited_sec : 0;
 
-    if (eta_sec < least_sec)
-        eta_sec = least_sec;
-    standing->eta_sec = eta_sec;
-    standing->eta_low_sec = eta_sec - eta_sec / 4;
-    standing->eta_high_sec = eta_sec + (eta_sec < UINT32_MAX / 4 ? eta_sec / 2 + 1 : 0);
+    standing->eta_sec = eta.sec < least_sec ? least_sec : eta.sec;
+    standing->eta_low_sec = eta.low_sec < least_sec ? least_sec : eta.low_sec;
+    standing->eta_high_sec = eta.high_sec < least_sec ? least_sec : eta.high_sec;
 }
 
 /*
@@ -75,19 +88,26 @@ static uint32_t seconds_since(const struct room *room, uint32_t then)
     return (room_now(room) - then) / 10;
 }
 
-static void tell_waiting(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing)
+/* Someone away would, on coming back, stand behind those who stand at lower places. */
+static void look_waiting(const struct room *room, uint32_t count, const struct ticket *ticket,
+                         struct standing *standing)
 {
-    uint32_t rank = line_rank(&room->line, &room->memory, count);
-    uint32_t seen_ttl_sec = room->settings.seen_ttl_sec;
+    uint32_t rank = line_rank(&room->line, &room->memory, count) + (ticket->state == TICKET_AWAY);
 
     must(rank > 0);
     standing->position = ticket->shown == 0 || rank < ticket->shown ? rank : ticket->shown;
     standing->waited_sec = seconds_since(room, ticket->joined);
     tell_eta(room, standing->waited_sec, standing);
     standing->next_poll_sec = poll_interval(standing->eta_sec, count);
+}
+
+static void note_waiting(struct room *room, uint32_t count, struct ticket *ticket,
+                         const struct standing *standing)
+{
+    uint32_t seen_ttl_sec = room->settings.seen_ttl_sec;
+
     if (seen_ttl_sec < 3 * standing->next_poll_sec)
         seen_ttl_sec = 3 * standing->next_poll_sec;
-
     memory_keep(&room->memory, ticket, sizeof(*ticket));
     ticket->shown = standing->position;
     ticket->poll_sec = (uint8_t)standing->next_poll_sec;
@@ -95,14 +115,17 @@ static void tell_waiting(struct room *room, uint32_t count, struct ticket *ticke
     line_set_deadline(&room->line, &room->memory, count, room_now(room) + seen_ttl_sec * 10);
 }
 
-/* While a called ticket is leaving, `shown` holds the deadline it had: a goodbye must not buy time. */
-static void tell_called(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing)
+static void look_called(const struct room *room, const struct ticket *ticket, struct standing *standing)
 {
     standing->is_ready = true;
     standing->position = 1;
     standing->waited_sec = seconds_since(room, ticket->joined);
     standing->next_poll_sec = POLL_MIN_SEC;
+}
 
+/* While a called ticket is leaving, `shown` holds the deadline it had: a goodbye must not buy time. */
+static void note_called(struct room *room, uint32_t count, struct ticket *ticket)
+{
     memory_keep(&room->memory, ticket, sizeof(*ticket));
     if ((ticket->flags & TICKET_LEAVING) != 0) {
         line_set_deadline(&room->line, &room->memory, count, ticket->shown);
@@ -114,7 +137,7 @@ static void tell_called(struct room *room, uint32_t count, struct ticket *ticket
     ticket->flags = (ticket->flags & ~TICKET_LEAVING) | TICKET_TOLD;
 }
 
-static void tell_inside(const struct room *room, const struct ticket *ticket, struct standing *standing)
+static void look_inside(const struct room *room, const struct ticket *ticket, struct standing *standing)
 {
     uint32_t session_max_sec = room->terms[ticket->terms].session_max_sec;
 
@@ -126,8 +149,23 @@ static void tell_inside(const struct room *room, const struct ticket *ticket, st
     standing->pass_life_sec = session_max_sec == 0 ? PASS_LIFE_SEC : session_max_sec;
 }
 
-uint32_t standing_retry_after(const struct room *room)
+struct eta standing_eta_of_newcomer(const struct room *room)
 {
-    /* About when a hundredth of the line has been called. */
-    return clamp(pace_seconds(&room->settings, line_standing(&room->line) / 100 + 1), 5, 120);
+    return estimate_eta(&room->estimate, &room->settings, &room->pace, line_standing(&room->line) + 1);
+}
+
+uint32_t standing_retry_after(const struct room *room, enum error error)
+{
+    uint32_t eta_sec = standing_eta_of_newcomer(room).sec;
+
+    switch (error) {
+    case ERROR_WAIT_TOO_LONG: /* when the line has become short enough, if nobody else joins */
+        return clamp(eta_sec - room->settings.max_eta_sec, RETRY_MIN_SEC, RETRY_MAX_SEC);
+    case ERROR_QUEUE_FULL: /* about when a hundredth of the line has been called */
+        return clamp(eta_sec / 100, RETRY_MIN_SEC, RETRY_MAX_SEC);
+    case ERROR_ROOM_CLOSED:
+        return RETRY_CLOSED_SEC;
+    default:
+        return 0;
+    }
 }

@@ -6,6 +6,7 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "room/estimate.h"
 #include "room/keys.h"
 #include "room/line.h"
 #include "room/pace.h"
@@ -31,7 +32,12 @@ struct room {
     uint32_t epoch;
     uint64_t clock_ms;
     struct settings settings;
+    uint32_t settings_version; /* counts changes, so that nobody overwrites a change they have not seen */
+    bool is_settings_from_api;
     struct pace pace;
+    struct estimate estimate;
+    uint32_t advance;                 /* calls the operator asked for beyond the pace */
+    uint32_t last_called;             /* highest count ever called */
     uint32_t in_state[TICKET_STATES]; /* DONE aside: it is what is missing to line.last */
     uint64_t calls, refunds;
     uint32_t terms_now;
@@ -39,6 +45,10 @@ struct room {
     struct line line;
     struct map by_holder; /* living tickets */
     struct keys keys;
+
+    /* What a clear left behind: freed page by page. */
+    struct line dead_line;
+    struct map dead_holders;
 };
 
 _Static_assert(sizeof(struct room) <= ROOM_BYTES, "a room fits the bytes it is given");
@@ -55,7 +65,15 @@ struct map_owner room_holders(struct room *room);
 
 enum error ticket_join(struct room *room, const struct join *join, uint32_t *count);
 void ticket_return(struct room *room, uint32_t count, struct ticket *ticket);
-void ticket_call(struct room *room, uint32_t count, struct ticket *ticket);
+
+/* On what ground somebody may be called now. */
+enum call_ground {
+    CALL_NOT,
+    CALL_BY_PACE,  /* the pace pays for it */
+    CALL_BY_ORDER, /* the operator asked for it */
+    CALL_BY_OPEN,  /* the room is open */
+};
+void ticket_call(struct room *room, uint32_t count, struct ticket *ticket, enum call_ground ground);
 void ticket_enter(struct room *room, uint32_t count, struct ticket *ticket, const struct enter *enter);
 void ticket_arrive(struct room *room, uint32_t count, struct ticket *ticket);
 void ticket_finish(struct room *room, uint32_t count, struct ticket *ticket);
@@ -66,18 +84,25 @@ void ticket_finish(struct room *room, uint32_t count, struct ticket *ticket);
  */
 uint32_t tickets_expire(struct room *room, uint32_t count);
 
-/* Whether the first in line may be called now; LINE_NONE or their count. */
-uint32_t room_next_call(const struct room *room);
+/* Who is to be called now, and on what ground; LINE_NONE if nobody is. */
+uint32_t room_next_call(const struct room *room, enum call_ground *ground);
 
 /* When a session that was just seen ends unless it is seen again. */
 uint32_t session_deadline(const struct room *room, const struct ticket *ticket, uint32_t ttl_sec);
 
 /* ---- standing.c: what people are told ---- */
 
-/* Fills in everything, and notes that the holder was seen and told. */
+/* Fills in everything. */
+void standing_look(const struct room *room, uint32_t count, const struct ticket *ticket,
+                   struct standing *standing);
+
+/* The same, and notes that the holder was seen and told. */
 void standing_tell(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing);
 
+/* For somebody who would join now. */
+struct eta standing_eta_of_newcomer(const struct room *room);
+
 /* When to come back, for those who cannot join now. */
-uint32_t standing_retry_after(const struct room *room);
+uint32_t standing_retry_after(const struct room *room, enum error error);
 
 #endif
