@@ -14,6 +14,7 @@
 
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -48,55 +49,52 @@ int plan_run(const struct args *args)
 
 /* --- reading the question ----------------------------------------------------------------------------------------- */
 
+/* One number of the question: how it is written, what it may be, where it goes. */
 struct wanted {
     enum option option;
+    size_t offset;
     bool (*read)(const char *text, uint64_t *out);
     uint64_t lowest, highest;
-    const char *otherwise; /* when it is not given; NULL = it must be */
+    const char *otherwise; /* when it is not given; NULL = it must be, "" = it is not asked */
     const char *allowed;
+};
+
+#define DECIMAL \
+    number_read_milli, 1, 1000000000000, NULL, "a number from 0.001 to 1000000000 with up to three decimals"
+#define SECONDS number_read_whole, 1, 86400
+#define PEOPLE  number_read_whole, 1, 1000000000, "", "a whole number from 1 to 1000000000"
+
+static const char seconds_allowed[] = "whole seconds from 1 to 86400";
+
+static const struct wanted wanted_list[] = {
+    {OPTION_CAPACITY, offsetof(struct question, input.capacity_milli), DECIMAL},
+    {OPTION_REQUESTS, offsetof(struct question, input.requests_milli), DECIMAL},
+    {OPTION_VISIT, offsetof(struct question, input.visit_sec), SECONDS, NULL, seconds_allowed},
+    {OPTION_FAILURES, offsetof(struct question, input.failures), number_read_share, 0, SHARE_WHOLE, "0%",
+     "a share from 0% to 100%, like 15% or 0.15"},
+    {OPTION_TARGET, offsetof(struct question, input.target), number_read_share, 1, SHARE_WHOLE, "80%",
+     "a share above 0% up to 100%, like 80% or 0.8"},
+    {OPTION_EVERY, offsetof(struct question, input.every_sec), SECONDS, "10", seconds_allowed},
+    {OPTION_ARRIVALS, offsetof(struct question, arrivals), PEOPLE},
+    {OPTION_POSITION, offsetof(struct question, position), PEOPLE},
 };
 
 static bool number_wanted(const struct args *args, const struct wanted *wanted, uint64_t *out);
 
 static bool question_read(const struct args *args, struct question *question)
 {
-    static const char decimal[] = "a number from 0.001 to 1000000000 with up to three decimals";
-    static const char seconds[] = "whole seconds from 1 to 86400";
-    static const char people[] = "a whole number from 1 to 1000000000";
-    const uint64_t day = 86400, many = 1000000000;
-    const struct wanted capacity = {OPTION_CAPACITY, number_read_milli, 1, many * 1000, NULL, decimal};
-    const struct wanted requests = {OPTION_REQUESTS, number_read_milli, 1, many * 1000, NULL, decimal};
-    const struct wanted visit = {OPTION_VISIT, number_read_whole, 1, day, NULL, seconds};
-    const struct wanted failures = {OPTION_FAILURES,
-                                    number_read_share,
-                                    0,
-                                    SHARE_WHOLE,
-                                    "0%",
-                                    "a share from 0% to 100%, like 15% or 0.15"};
-    const struct wanted target = {OPTION_TARGET,
-                                  number_read_share,
-                                  1,
-                                  SHARE_WHOLE,
-                                  "80%",
-                                  "a share above 0% up to 100%, like 80% or 0.8"};
-    const struct wanted every = {OPTION_EVERY, number_read_whole, 1, day, "10", seconds};
-    const struct wanted arrivals = {OPTION_ARRIVALS, number_read_whole, 1, many, "", people};
-    const struct wanted position = {OPTION_POSITION, number_read_whole, 1, many, "", people};
-    struct plan_input *input = &question->input;
+    const char *room = args->values[OPTION_ROOM];
 
-    *question = (struct question){.room = args->values[OPTION_ROOM]};
-    input->cautious = args_has(args, OPTION_CAUTIOUS);
-    if (question->room == NULL)
-        question->room = "shop";
+    *question = (struct question){.room = room == NULL ? "shop" : room};
+    question->input.cautious = args_has(args, OPTION_CAUTIOUS);
     if (!room_id_is_valid(span_of(question->room)))
         return say_usage("--room must be 1 to 64 of A-Z a-z 0-9 _ . : -"), false;
-    return number_wanted(args, &capacity, &input->capacity_milli) &&
-           number_wanted(args, &requests, &input->requests_milli) &&
-           number_wanted(args, &visit, &input->visit_sec) &&
-           number_wanted(args, &failures, &input->failures) && number_wanted(args, &target, &input->target) &&
-           number_wanted(args, &every, &input->every_sec) &&
-           number_wanted(args, &arrivals, &question->arrivals) &&
-           number_wanted(args, &position, &question->position);
+    for (size_t i = 0; i < sizeof(wanted_list) / sizeof(wanted_list[0]); i++) {
+        void *number = (char *)question + wanted_list[i].offset;
+        if (!number_wanted(args, &wanted_list[i], number))
+            return false;
+    }
+    return true;
 }
 
 static bool number_wanted(const struct args *args, const struct wanted *wanted, uint64_t *out)
@@ -125,8 +123,10 @@ struct shown {
 };
 
 static void shown_make(const struct plan_input *input, struct shown *shown);
-static void figures_add(struct table *table, const struct question *question, const struct plan *plan,
-                        const struct shown *shown);
+static void held_add(struct table *table, const struct plan *plan, const struct shown *shown, bool cautious);
+static void period_add(struct table *table, const struct plan *plan, const struct shown *shown,
+                       bool cautious);
+static void pace_add(struct table *table, const struct plan *plan, const struct shown *shown, bool cautious);
 static void waits_add(struct table *table, const struct question *question, const struct plan *plan);
 static void warning_print(const struct question *question, const struct plan *plan);
 static json_t *settings_json(const struct question *question, const struct plan *plan);
@@ -141,7 +141,9 @@ static void plan_print(const struct question *question, const struct plan *plan)
     printf("A shop that takes %s requests a second; a visit is %s requests over %s s, %s of them sent again; "
            "to be filled to %s.\n\n",
            shown.capacity, shown.requests, shown.visit, shown.failures, shown.target);
-    figures_add(table, question, plan, &shown);
+    held_add(table, plan, &shown, question->input.cautious);
+    period_add(table, plan, &shown, question->input.cautious);
+    pace_add(table, plan, &shown, question->input.cautious);
     waits_add(table, question, plan);
     table_print(table, stdout, text_may_colour(stdout));
     table_free(table);
@@ -170,45 +172,54 @@ static void shown_make(const struct plan_input *input, struct shown *shown)
 
 static void row_add(struct table *table, const char *figure, const char *value, const char *unit,
                     const char *how, ...) __attribute__((format(printf, 5, 6)));
-static void rounded_add(struct table *table, const char *figure, const char *value, const char *unit,
-                        const char *how);
 
-static void figures_add(struct table *table, const struct question *question, const struct plan *plan,
-                        const struct shown *shown)
+static void held_add(struct table *table, const struct plan *plan, const struct shown *shown, bool cautious)
 {
-    bool cautious = question->input.cautious;
-    char a[NUMBER_TEXT_MAX], b[NUMBER_TEXT_MAX], c[NUMBER_TEXT_MAX];
+    char a[NUMBER_TEXT_MAX], b[NUMBER_TEXT_MAX];
 
     row_add(table, "held at once", number_group(plan->held_exactly, a), "people",
             "capacity × visit / (requests × (1 + failures)) = %s × %s / %s", shown->capacity, shown->visit,
             shown->cost);
     if (cautious)
-        rounded_add(table, "", number_group(plan->held, a), "people", "cut to the first digit");
+        row_add(table, "", number_group(plan->held, a), "people", "cut to the first digit");
     row_add(table, "target", number_group(plan->target, a), "people", "held at once × target = %s × %s",
             number_group(plan->held, b), shown->share);
+}
+
+static void period_add(struct table *table, const struct plan *plan, const struct shown *shown, bool cautious)
+{
+    char a[NUMBER_TEXT_MAX], b[NUMBER_TEXT_MAX];
+
     row_add(table, "period", number_milli(plan->period_milli_exactly, a), "s", "visit / target = %s / %s",
             shown->visit, shown->share);
     if (cautious)
-        rounded_add(table, "", number_milli(plan->period_milli, a), "s", "cut to whole minutes");
+        row_add(table, "", number_milli(plan->period_milli, a), "s", "cut to whole minutes");
     row_add(table, "per period", number_group(plan->per_period_exactly, a), "people",
             "capacity × period / (requests × (1 + failures)) = %s × %s / %s", shown->capacity,
             number_milli(plan->period_milli_exactly, b), shown->cost);
-    if (cautious) {
-        rounded_add(table, "", number_group(plan->per_period, a), "people", "cut to the first digit");
-        row_add(table, "per minute", number_group(plan->per_minute, a), "people",
-                "per period / period = %s / %s × 60", number_group(plan->per_period, b),
-                number_milli(plan->period_milli, c));
-    }
-    row_add(table, "batch", number_group(plan->batch_unrounded, a), "people",
-            "per period / period × every = %s / %s × %s", number_group(plan->per_period, b),
-            number_milli(plan->period_milli, c), shown->every);
     if (cautious)
-        rounded_add(table, "", number_group(plan->batch, a), "people",
-                    "rounded to two digits, never above the exact figure");
-    row_add(table, "rate", number_milli(plan->rate_milli, a), "people/s", "batch / every = %s / %s",
-            number_group(plan->batch, b), shown->every);
+        row_add(table, "", number_group(plan->per_period, a), "people", "cut to the first digit");
+}
+
+static void pace_add(struct table *table, const struct plan *plan, const struct shown *shown, bool cautious)
+{
+    char a[NUMBER_TEXT_MAX], b[NUMBER_TEXT_MAX], c[NUMBER_TEXT_MAX];
+
+    number_group(plan->per_period, b);
+    number_milli(plan->period_milli, c);
+    if (cautious)
+        row_add(table, "per minute", number_group(plan->per_minute, a), "people",
+                "per period / period × 60 = %s / %s × 60", b, c);
+    row_add(table, "batch", number_group(plan->batch_unrounded, a), "people",
+            "per period / period × every = %s / %s × %s", b, c, shown->every);
+    if (cautious)
+        row_add(table, "", number_group(plan->batch, a), "people",
+                "rounded to two digits, never above the exact figure");
+    number_group(plan->batch, b);
+    row_add(table, "rate", number_milli(plan->rate_milli, a), "people/s", "batch / every = %s / %s", b,
+            shown->every);
     row_add(table, "inside", number_group(plan->inside, a), "people", "batch × visit / every = %s × %s / %s",
-            number_group(plan->batch, b), shown->visit, shown->every);
+            b, shown->visit, shown->every);
 }
 
 static void wait_add(struct table *table, const char *figure, uint64_t position,
@@ -242,16 +253,10 @@ static void row_add(struct table *table, const char *figure, const char *value, 
     va_start(values, how);
     vsnprintf(text, sizeof(text), how, values);
     va_end(values);
-    rounded_add(table, figure, value, unit, text);
-}
-
-static void rounded_add(struct table *table, const char *figure, const char *value, const char *unit,
-                        const char *how)
-{
     table_add(table, figure);
     table_add(table, value);
     table_add(table, unit);
-    table_add(table, how);
+    table_add(table, text);
 }
 
 static void warning_print(const struct question *question, const struct plan *plan)

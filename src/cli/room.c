@@ -223,11 +223,10 @@ static json_t *value_read(const char *name, const char *text)
 
 static bool is_text(const char *name)
 {
-    for (size_t i = 0; i < setting_count; i++)
-        if (strcmp(setting_list[i].name, name) == 0)
-            return setting_list[i].kind != SETTING_WHOLE && setting_list[i].kind != SETTING_MILLI &&
-                   setting_list[i].kind != SETTING_FLAG;
-    return false;
+    const struct setting_info *info = setting_find(span_of(name));
+
+    return info != NULL && info->kind != SETTING_WHOLE && info->kind != SETTING_MILLI &&
+           info->kind != SETTING_FLAG;
 }
 
 static int count_read(const struct args *args, struct deed *deed)
