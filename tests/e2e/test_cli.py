@@ -23,7 +23,7 @@ from pathlib import Path
 
 import pytest
 
-from weirtest import Nginx, free_port, module_path, wait_until
+from weirtest import free_port, module_path, wait_until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SEED = ["--capacity", "1000", "--requests", "6", "--failures", "15%", "--visit", "300", "--target", "80%"]
