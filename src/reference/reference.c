@@ -44,6 +44,7 @@ static const char *kind_name(enum setting_kind kind)
     case SETTING_FLAG:
         return "`true` or `false`";
     case SETTING_MODE:
+    case SETTING_PRESET:
         return "word";
     }
     return "";
@@ -53,7 +54,7 @@ static void write_range(FILE *out, const struct setting_info *info)
 {
     char lowest[32], highest[32];
 
-    if (info->kind == SETTING_FLAG || info->kind == SETTING_MODE) {
+    if (info->kind != SETTING_WHOLE && info->kind != SETTING_MILLI) {
         fputs("–", out);
         return;
     }
