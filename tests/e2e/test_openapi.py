@@ -1,0 +1,353 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""docs/openapi.yaml says what the server does: every documented call is made, and its answer held to its schema.
+
+The table of calls below is checked against the file from both sides. An answer that the file does not document fails, be it
+a status, a code, a header or a field; so does a documented answer that no call got.
+"""
+
+import base64
+import json
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator, RefResolver
+from weirtest import Nginx, at_once
+
+ROOT = Path(__file__).resolve().parents[2]
+FILE = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
+METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
+PREFIX = "/api/v1/queue/"
+
+# Headers of nginx and of HTTP itself.
+PLAIN_HEADERS = {"server", "date", "content-type", "content-length", "connection"}
+
+# Codes of errors.md that the queue API never gives: they belong to the operator's API.
+OTHER_CODES = {"INVALID_SETTING", "UNAUTHORIZED"}
+
+# Documented answers that cannot be provoked from outside.
+NOT_PROVOKED = {
+    ("post", "/api/v1/queue/join", "409", "CONFLICT"),  # needs a room that is removed between two instructions
+    ("get", "/readyz", "503", None),  # the local engine is always ready
+}
+
+ROOMS = {
+    "now": "rate=100000 burst=1000 max_active=0",
+    "held": "mode=hold",
+    "shut": "mode=closed",
+    "full": "mode=hold max_waiting=1",
+    "long": "rate=0.001 burst=1 max_eta_sec=1",
+}
+SERVER = """
+        location /strict/ { weir_api queue; weir_idempotency required; }
+        location /named/ { weir_api queue; weir_cors https://shop.example; }
+        location /limited/ { weir_api queue; limit_req zone=none; }
+        location /broken/ { weir_api queue; return 503; }
+"""
+CORS = {"Origin": "https://shop.example", "Access-Control-Request-Method": "POST"}
+BROWSER = {"Accept": "text/html"}
+
+
+# --- the file
+
+
+def resolved(node):
+    """The node itself, or what its $ref names. Siblings of a $ref are laid over it, as in JSON Schema 2020-12."""
+    if "$ref" not in node:
+        return node
+    target = FILE
+    for part in node["$ref"].removeprefix("#/").split("/"):
+        target = target[part]
+    return {**resolved(target), **{name: value for name, value in node.items() if name != "$ref"}}
+
+
+def operations():
+    return {(method, path): item[method] for path, item in FILE["paths"].items() for method in METHODS if method in item}
+
+
+def validate(value, schema):
+    Draft202012Validator(schema, resolver=RefResolver("", FILE)).validate(value)
+
+
+def schema_of(response):
+    return response.get("content", {}).get("application/json", {}).get("schema")
+
+
+def codes_of(schema):
+    """The error codes that a response may carry; [None] if it carries none."""
+    code = resolved(schema or {}).get("properties", {}).get("error", {}).get("properties", {}).get("code", {})
+    return code.get("enum") or [code.get("const")]
+
+
+def documented():
+    """Every answer of the file, as (method, path, status, code)."""
+    return {
+        (method, path, status, code)
+        for (method, path), operation in operations().items()
+        for status, response in operation["responses"].items()
+        for code in codes_of(schema_of(resolved(response)))
+    }
+
+
+def nodes(node):
+    yield node
+    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
+        yield from nodes(child)
+
+
+def test_the_file_is_openapi():
+    assert re.fullmatch(r"3\.1\.\d", FILE["openapi"])
+    assert {"title", "version"} <= set(FILE["info"])
+    for (method, path), operation in operations().items():
+        assert operation["summary"] and operation["responses"], (method, path)
+        named = {resolved(parameter)["name"] for parameter in FILE["paths"][path].get("parameters", [])}
+        assert set(re.findall(r"{(\w+)}", path)) <= named
+        for status, response in operation["responses"].items():
+            assert re.fullmatch(r"[1-5]\d\d|default", status)
+            assert resolved(response)["description"]
+    ids = [operation["operationId"] for operation in operations().values() if "operationId" in operation]
+    assert len(ids) == len(set(ids))
+
+
+def test_every_reference_leads_somewhere_and_everything_is_used():
+    references = {node["$ref"] for node in nodes(FILE) if isinstance(node, dict) and "$ref" in node}
+    for reference in references:
+        resolved({"$ref": reference})
+    parts = {f"#/components/{kind}/{name}" for kind, named in FILE["components"].items() for name in named}
+    assert references == parts
+
+
+def test_every_schema_is_one_and_every_example_fits_it():
+    for node in nodes(FILE):
+        if isinstance(node, dict) and "schema" in node:
+            Draft202012Validator.check_schema(node["schema"])
+            for example in node.get("examples", {}).values():
+                validate(example["value"], node["schema"])
+    for schema in FILE["components"]["schemas"].values():
+        Draft202012Validator.check_schema(schema)
+
+
+def test_every_code_of_the_queue_api_is_documented():
+    errors = (ROOT / "docs" / "reference" / "errors.md").read_text()
+    rows = dict(re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", errors, re.M))
+    listed = {(code, status) for _, _, status, code in documented() if code}
+    wanted = {(code, status) for code, status in rows.items() if code not in OTHER_CODES}
+    assert listed == wanted
+
+
+# --- the server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = Nginx(tmp_path_factory.mktemp("openapi") / "nginx", rooms=ROOMS, gate="now", server=SERVER,
+                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m;")
+    yield server.start()
+    server.stop()
+
+
+@pytest.fixture(scope="module")
+def full_server(tmp_path_factory):
+    """The zone is full, and somebody in it has been called."""
+    server = Nginx(tmp_path_factory.mktemp("openapi") / "full", rooms={"held": "rate=0.001 burst=1"}, zone="400k rooms=1")
+    server.start()
+    server.called = server.api().ticket("held")
+    join = ("POST", PREFIX + "join", {"event_id": "held"})
+    while all(response.status == 202 for response in at_once(server.port, [join] * 500)):
+        pass
+    yield server
+    server.stop()
+
+
+def ticket(room="held"):
+    return lambda server: server.api().ticket(room)
+
+
+def body(**fields):
+    return lambda server: {name: value(server) if callable(value) else value for name, value in fields.items()}
+
+
+def query(token):
+    return lambda server: f"?token={token(server) if callable(token) else token}"
+
+
+HUGE = {"waiting_token": "x" * 20000}
+GONE = "A" * 60
+
+# (method, path, what makes it, expected status, expected code); what makes it: at = another location, query, body, headers,
+# first = the same request before, with these differences.
+CALLS = [
+    ("post", "join", dict(body=body(event_id="held")), 202, None),
+    ("post", "join", dict(body=body(event_id="now", user_id="anonymous")), 202, None),
+    ("post", "join", dict(body=body(event_id="now"), headers={"Idempotency-Key": "1"}, first={}), 202, None),
+    ("post", "join", dict(body="nonsense"), 400, "INVALID_REQUEST"),
+    ("post", "join", dict(body=body()), 400, "MISSING_EVENT_ID"),
+    ("post", "join", dict(body=body(event_id="a/b")), 400, "INVALID_EVENT_ID"),
+    ("post", "join", dict(at="/strict/", body=body(event_id="now")), 400, "IDEMPOTENCY_REQUIRED"),
+    ("post", "join", dict(body=body(event_id="now"), headers={"Idempotency-Key": "k" * 129}), 400,
+     "INVALID_IDEMPOTENCY_KEY"),
+    ("post", "join", dict(body=body(event_id="nowhere")), 404, "ROOM_NOT_FOUND"),
+    ("post", "join", dict(body=body(event_id="now"), headers={"Idempotency-Key": "2"},
+                          first=dict(body=body(event_id="now", user_id="x"))), 409, "IDEMPOTENCY_CONFLICT"),
+    ("post", "join", dict(body=HUGE), 413, "BODY_TOO_LARGE"),
+    ("post", "join", dict(body=body(event_id="full"), first={}), 429, "QUEUE_FULL"),
+    ("post", "join", dict(body=body(event_id="long"), first={}), 429, "WAIT_TOO_LONG"),
+    ("post", "join", dict(at="/limited/", body=body(event_id="now"), first={}), 429, "RATE_LIMITED"),
+    ("post", "join", dict(body=body(event_id="shut")), 503, "ROOM_CLOSED"),
+    ("post", "join", dict(at="/broken/", body=body(event_id="now")), 503, "ENGINE_UNAVAILABLE"),
+
+    ("get", "status", dict(query=query(ticket())), 200, None),
+    ("get", "status", dict(query=query(ticket("now"))), 200, None),
+    ("get", "status", dict(query="?token=%zz"), 400, "INVALID_REQUEST"),
+    ("get", "status", dict(), 400, "MISSING_TOKEN"),
+    ("get", "status", dict(query=query(GONE)), 404, "TOKEN_NOT_FOUND"),
+    ("get", "status", dict(at="/limited/", query=query(GONE), first={}), 429, "RATE_LIMITED"),
+    ("get", "status", dict(at="/broken/"), 503, "ENGINE_UNAVAILABLE"),
+    ("head", "status", dict(query=query(ticket())), 200, None),
+    ("head", "status", dict(), 400, None),
+    ("head", "status", dict(query=query(GONE)), 404, None),
+    ("head", "status", dict(at="/limited/", first={}), 429, None),
+    ("head", "status", dict(at="/broken/"), 503, None),
+
+    ("post", "enter", dict(body=body(waiting_token=ticket("now"))), 200, None),
+    ("post", "enter", dict(body="[]"), 400, "INVALID_REQUEST"),
+    ("post", "enter", dict(body=body()), 400, "MISSING_TOKEN"),
+    ("post", "enter", dict(at="/strict/", body=body(waiting_token=ticket("now"))), 400, "IDEMPOTENCY_REQUIRED"),
+    ("post", "enter", dict(body=body(waiting_token=ticket("now")), headers={"Idempotency-Key": "\t"}), 400,
+     "INVALID_IDEMPOTENCY_KEY"),
+    ("post", "enter", dict(body=body(waiting_token=ticket())), 403, "NOT_READY"),
+    ("post", "enter", dict(body=body(waiting_token=GONE)), 404, "TOKEN_NOT_FOUND"),
+    ("post", "enter", dict(body=body(waiting_token=ticket("now")), headers={"Idempotency-Key": "3"}, first={}), 409,
+     "IDEMPOTENCY_CONFLICT"),
+    ("post", "enter", dict(body=HUGE), 413, "BODY_TOO_LARGE"),
+    ("post", "enter", dict(at="/limited/", body=body(), first={}), 429, "RATE_LIMITED"),
+    ("post", "enter", dict(at="/broken/", body=body()), 503, "ENGINE_UNAVAILABLE"),
+
+    ("post", "heartbeat", dict(body=body(waiting_token=ticket())), 200, None),
+    ("post", "heartbeat", dict(body="{"), 400, "INVALID_REQUEST"),
+    ("post", "heartbeat", dict(body=body(waiting_token="")), 400, "MISSING_TOKEN"),
+    ("post", "heartbeat", dict(body=body(waiting_token=GONE)), 404, "TOKEN_NOT_FOUND"),
+    ("post", "heartbeat", dict(body=HUGE), 413, "BODY_TOO_LARGE"),
+    ("post", "heartbeat", dict(at="/limited/", body=body(), first={}), 429, "RATE_LIMITED"),
+    ("post", "heartbeat", dict(at="/broken/", body=body()), 503, "ENGINE_UNAVAILABLE"),
+
+    ("delete", "leave", dict(query=query(ticket())), 200, None),
+    ("delete", "leave", dict(query=query(GONE)), 200, None),
+    ("delete", "leave", dict(query="?token=a&token=b"), 400, "INVALID_REQUEST"),
+    ("delete", "leave", dict(), 400, "MISSING_TOKEN"),
+    ("delete", "leave", dict(at="/limited/", query=query(GONE), first={}), 429, "RATE_LIMITED"),
+    ("delete", "leave", dict(at="/broken/"), 503, "ENGINE_UNAVAILABLE"),
+    ("post", "leave", dict(query=query(ticket())), 204, None),
+    ("post", "leave", dict(body=body(waiting_token=ticket())), 204, None),
+    ("post", "leave", dict(body="nonsense"), 400, "INVALID_REQUEST"),
+    ("post", "leave", dict(), 400, "MISSING_TOKEN"),
+    ("post", "leave", dict(body=HUGE), 413, "BODY_TOO_LARGE"),
+    ("post", "leave", dict(at="/limited/", query=query(GONE), first={}), 429, "RATE_LIMITED"),
+    ("post", "leave", dict(at="/broken/"), 503, "ENGINE_UNAVAILABLE"),
+
+    *(("options", name, dict(at="/named/", headers=CORS), 204, None)
+      for name in ("join", "status", "enter", "heartbeat", "leave")),
+    *(("options", name, dict(headers=CORS), 405, "METHOD_NOT_ALLOWED")
+      for name in ("join", "status", "enter", "heartbeat", "leave")),
+    ("get", "{other}", dict(), 404, "NOT_FOUND"),
+
+    ("post", "/api/v1/reservations", dict(), 403, "ADMISSION_REQUIRED"),
+    ("get", "/api/v1/reservations", dict(headers=BROWSER), 302, None),
+    ("get", "/healthz", dict(), 200, None),
+    ("head", "/healthz", dict(), 200, None),
+    ("options", "/healthz", dict(), 405, "METHOD_NOT_ALLOWED"),
+    ("get", "/readyz", dict(), 200, None),
+    ("head", "/readyz", dict(), 200, None),
+    ("options", "/readyz", dict(), 405, "METHOD_NOT_ALLOWED"),
+]
+CALLS_OF_A_FULL_SERVER = [
+    ("post", "join", dict(body=body(event_id="held")), 429, "QUEUE_FULL"),
+    ("post", "enter", dict(body=body(waiting_token=lambda server: server.called), headers={"Idempotency-Key": "1"}), 429,
+     "QUEUE_FULL"),
+]
+
+
+def path_of(name):
+    return name if name.startswith("/") else PREFIX + name
+
+
+def send(server, client, method, name, how):
+    if "first" in how:
+        before = {key: value for key, value in how.items() if key != "first"}
+        send(server, client, method, name, {**before, **how["first"]})
+    path = how["at"] + name if "at" in how else path_of(name)
+    parts = {key: value(server) if callable(value) else value for key, value in how.items() if key in ("query", "body")}
+    return client.request(method.upper(), path + parts.get("query", ""), parts.get("body"), headers=how.get("headers"))
+
+
+def assert_as_documented(operation, answer):
+    responses = operation["responses"]
+    assert str(answer.status) in responses, f"{answer.status} is not documented"
+    response = resolved(responses[str(answer.status)])
+    assert_headers(response, answer)
+    schema = schema_of(response)
+    if schema is None:
+        assert answer.body == b""
+        return
+    assert answer.header("content-type") == "application/json"
+    validate(answer.json(), schema)
+    assert_fields(answer.json(), schema)
+
+
+def assert_headers(response, answer):
+    headers = {name.lower(): resolved(header) for name, header in response.get("headers", {}).items()}
+    for name, header in headers.items():
+        assert not header.get("required") or answer.header(name) is not None, f"no {name}"
+    for name, value in answer.headers:
+        assert name in headers or name in PLAIN_HEADERS, f"{name} is not documented"
+        if name in headers:
+            validate(value, headers[name]["schema"])
+
+
+def assert_fields(value, schema):
+    assert set(value) <= set(resolved(schema)["properties"])
+    if "error" in value:
+        error = FILE["components"]["schemas"]["Error"]["properties"]["error"]
+        assert set(value["error"]) <= set(error["properties"])
+
+
+def name_of(call):
+    return f"{call[0]}-{call[1].strip('{/}')}-{call[3]}-{call[4]}"
+
+
+@pytest.mark.parametrize("call", CALLS, ids=name_of)
+def test_an_answer_is_as_documented(server, call):
+    method, name, how, status, code = call
+    answer = send(server, server.api(cookies=False), method, name, how)
+    assert (answer.status, answer.error_code) == (status, code), answer
+    assert_as_documented(operations()[method, path_of(name)], answer)
+
+
+@pytest.mark.parametrize("call", CALLS_OF_A_FULL_SERVER, ids=name_of)
+def test_an_answer_of_a_full_server_is_as_documented(full_server, call):
+    method, name, how, status, code = call
+    answer = send(full_server, full_server.api(cookies=False), method, name, how)
+    assert (answer.status, answer.error_code) == (status, code), answer
+    assert_as_documented(operations()[method, path_of(name)], answer)
+
+
+def test_an_enter_without_a_key_succeeds_when_the_zone_is_full(full_server):
+    assert full_server.api().enter(full_server.called).status == 200
+
+
+def test_every_documented_answer_is_tried():
+    tried = {(method, path_of(name), str(status), code) for method, name, _, status, code in CALLS + CALLS_OF_A_FULL_SERVER}
+    wanted = {answer for answer in documented() if answer[2] != "default"}
+    assert tried == wanted - NOT_PROVOKED
+    assert NOT_PROVOKED <= wanted
+
+
+def test_the_jwt_of_the_example_is_a_pass():
+    schema = resolved(FILE["components"]["schemas"]["Entered"])["properties"]["reservation_token"]
+    operation = FILE["paths"][PREFIX + "enter"]["post"]
+    (example,) = operation["responses"]["200"]["content"]["application/json"]["examples"].values()
+    token = example["value"]["reservation_token"]
+    validate(token, schema)
+    claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
+    assert set(claims) == {"iss", "sub", "uid", "tier", "jti", "iat", "exp"}
