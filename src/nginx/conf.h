@@ -82,9 +82,9 @@ struct conf_mention conf_mention(ngx_conf_t *cf, ngx_str_t what);
 /* The value behind `prefix` ("rooms=") if the parameter begins with it. */
 bool conf_parameter(const ngx_str_t *argument, const char *prefix, ngx_str_t *value);
 
-char *conf_idempotency_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
-char *conf_api_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
-char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *conf_idempotency_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
+char *conf_api_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
+char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
 static inline struct main_conf *conf_main(ngx_http_request_t *r)
 {

@@ -8,7 +8,7 @@
 
 struct request;
 
-char *cors_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *cors_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
 /* Adds what an answer to this request must say; nothing where weir_cors is off. */
 ngx_int_t cors_headers(ngx_http_request_t *r, const struct request *request);

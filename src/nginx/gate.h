@@ -11,7 +11,7 @@ struct gate_conf {
     ngx_str_t page; /* what stands before the room's name in the address of its waiting page */
 };
 
-char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
 /* Rewrite phase: nobody else may say who passed. */
 ngx_int_t gate_on_rewrite(ngx_http_request_t *r);

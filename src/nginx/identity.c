@@ -162,9 +162,18 @@ struct visitor visitor_of(ngx_http_request_t *r)
     return visitor;
 }
 
+/* Random numbers are drawn by the score: most of what one costs is the asking. */
 void visitor_invent(struct visitor *visitor)
 {
-    must(RAND_bytes(visitor->id, sizeof(visitor->id)) == 1);
+    static uint8_t drawn[32][VISITOR_ID_SIZE];
+    static size_t left; /* 0 in a worker that has just been forked: the master draws none */
+    if (left == 0) {
+        must(RAND_bytes(drawn[0], sizeof(drawn)) == 1);
+        left = sizeof(drawn) / sizeof(drawn[0]);
+    }
+    left--;
+    memcpy(visitor->id, drawn[left], sizeof(visitor->id));
+    ngx_explicit_memzero(drawn[left], sizeof(drawn[left]));
 }
 
 void visitor_holder(ngx_http_request_t *r, const struct visitor *visitor, struct holder *holder)

@@ -9,7 +9,7 @@
 #include "nginx/conf.h"
 #include "token/visitor.h"
 
-char *identity_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *identity_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
 /* The trusted identity, UTF-8 without control characters, 1 to IDENTITY_MAX bytes; data NULL: nobody is vouched for. */
 struct span identity_of(ngx_http_request_t *r);

@@ -12,10 +12,9 @@
 #include "base/query.h"
 #include "nginx/request.h"
 
-static const struct span secret_names[] = {SPAN("token"), SPAN("waiting_token"), SPAN("reservation_token")};
-
 static void mask_after_question_mark(ngx_str_t text);
 static void mask_args(struct span args);
+static void mask_named(struct span args, struct span name);
 static bool lies_within(ngx_str_t inner, ngx_str_t outer);
 
 ngx_int_t mask_on_rewrite(ngx_http_request_t *r)
@@ -74,12 +73,20 @@ static void mask_after_question_mark(ngx_str_t text)
 
 static void mask_args(struct span args)
 {
-    for (size_t i = 0; i < sizeof(secret_names) / sizeof(secret_names[0]); i++) {
-        struct span raw;
-        size_t at = 0;
-        while (query_next(args, secret_names[i], &at, &raw))
-            ngx_memset((void *)raw.data, '*', raw.len);
+    mask_named(args, SPAN("token")); /* first: a token is full of '_' */
+    if (args.len > 0 &&
+        (memchr(args.data, '_', args.len) != NULL || memchr(args.data, '%', args.len) != NULL)) {
+        mask_named(args, SPAN("waiting_token"));
+        mask_named(args, SPAN("reservation_token"));
     }
+}
+
+static void mask_named(struct span args, struct span name)
+{
+    struct span raw;
+    size_t at = 0;
+    while (query_next(args, name, &at, &raw))
+        ngx_memset((void *)raw.data, '*', raw.len);
 }
 
 static bool lies_within(ngx_str_t inner, ngx_str_t outer)

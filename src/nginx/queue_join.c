@@ -75,13 +75,12 @@ static ngx_int_t join_headers(ngx_http_request_t *r, struct queue_state *state)
 {
     const struct standing *standing = queue_standing(r);
     const struct visitor *visitor = &state->visitor;
-    struct holder ours;
+    const struct holder *ours = &request_of(r)->call.engine.join.holder;
     if (state->has_key && standing->is_repeat && idempotency_say_cached(r) != NGX_OK)
         return NGX_ERROR;
     if (visitor->identity.data != NULL || visitor->has_cookie)
         return NGX_OK;
-    visitor_holder(r, visitor, &ours);
-    return holder_equal(&ours, &standing->place.holder) ? visitor_set_cookie(r, visitor) : NGX_OK;
+    return holder_equal(ours, &standing->place.holder) ? visitor_set_cookie(r, visitor) : NGX_OK;
 }
 
 static ngx_buf_t *join_body(ngx_http_request_t *r)

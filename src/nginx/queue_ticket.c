@@ -123,15 +123,14 @@ enum error queue_body_ticket(ngx_http_request_t *r, struct queue_state *state)
 
 static enum error query_ticket(ngx_http_request_t *r, struct queue_state *state)
 {
-    struct span query = request_of(r)->query, raw, token;
-    size_t at = 0;
-    if (!query_next(query, SPAN("token"), &at, &raw) || raw.len == 0)
-        return ERROR_MISSING_TOKEN;
-    char *memory = ngx_pnalloc(r->pool, raw.len); /* decoding makes nothing longer */
+    struct span query = request_of(r)->query, token = SPAN_NONE;
+    char *memory = ngx_pnalloc(r->pool, query.len + 1); /* decoding makes nothing longer */
     if (memory == NULL)
         return ERROR_ENGINE_UNAVAILABLE;
-    enum error error = query_find(query, SPAN("token"), memory, raw.len, &token);
-    return error == ERROR_NONE ? ticket_accept(r, state, token) : error;
+    enum error error = query_find(query, SPAN("token"), memory, query.len, &token);
+    if (error != ERROR_NONE)
+        return error;
+    return token.len > 0 ? ticket_accept(r, state, token) : ERROR_MISSING_TOKEN;
 }
 
 static enum error ticket_accept(ngx_http_request_t *r, struct queue_state *state, struct span token)

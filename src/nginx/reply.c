@@ -44,7 +44,7 @@ static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t 
     if (reply_common_headers(r) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     ngx_int_t rc = ngx_http_send_header(r);
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only)
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only || body == NULL)
         return rc;
     body->last_buf = r == r->main;
     body->last_in_chain = 1;

@@ -8,6 +8,7 @@
 #include "base/room_id.h"
 
 static char *settings_read(ngx_conf_t *cf, ngx_uint_t first, struct settings *settings);
+static bool change_read(ngx_str_t word, struct setting_change *change);
 
 char *rooms_room_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
@@ -49,22 +50,31 @@ char *rooms_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 
 static char *settings_read(ngx_conf_t *cf, ngx_uint_t first, struct settings *settings)
 {
-    ngx_str_t *words = cf->args->elts;
-    for (ngx_uint_t i = first; i < cf->args->nelts; i++) {
-        u_char *equals = ngx_strlchr(words[i].data, words[i].data + words[i].len, '=');
-        if (equals == NULL) {
+    ngx_uint_t count = cf->args->nelts - first;
+    struct setting_change *changes = ngx_palloc(cf->temp_pool, (count + 1) * sizeof(*changes));
+    ngx_str_t *words = (ngx_str_t *)cf->args->elts + first;
+    if (changes == NULL)
+        return NGX_CONF_ERROR;
+    for (ngx_uint_t i = 0; i < count; i++)
+        if (!change_read(words[i], &changes[i])) {
             ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "\"%V\" is not a setting: write name=value", &words[i]);
             return NGX_CONF_ERROR;
         }
-        struct span name = {(const char *)words[i].data, (size_t)(equals - words[i].data)};
-        struct span value = {(const char *)equals + 1, words[i].len - name.len - 1};
-        char reason[256];
-        if (!settings_apply(settings, &(struct setting_change){name, value}, 1, reason, sizeof(reason))) {
-            ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s", reason);
-            return NGX_CONF_ERROR;
-        }
-    }
-    return NGX_CONF_OK;
+    char reason[256];
+    if (settings_apply(settings, changes, count, reason, sizeof(reason)))
+        return NGX_CONF_OK;
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s", reason);
+    return NGX_CONF_ERROR;
+}
+
+static bool change_read(ngx_str_t word, struct setting_change *change)
+{
+    u_char *equals = ngx_strlchr(word.data, word.data + word.len, '=');
+    if (equals == NULL)
+        return false;
+    change->name = (struct span){(const char *)word.data, (size_t)(equals - word.data)};
+    change->value = (struct span){(const char *)equals + 1, word.len - change->name.len - 1};
+    return true;
 }
 
 bool rooms_have(struct main_conf *conf, ngx_str_t name)

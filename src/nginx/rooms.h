@@ -9,7 +9,7 @@
 /* Whether a weir_room names it. */
 bool rooms_have(struct main_conf *conf, ngx_str_t name);
 
-char *rooms_room_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
-char *rooms_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *rooms_room_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
+char *rooms_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
 #endif

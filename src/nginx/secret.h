@@ -6,6 +6,6 @@
 
 #include "nginx/conf.h"
 
-char *secret_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *secret_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
 #endif

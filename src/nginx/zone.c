@@ -79,6 +79,7 @@ static char *size_check(ngx_conf_t *cf, struct main_conf *conf, ngx_str_t *name,
     /* The slab's own head: a descriptor a page, and a few pages. */
     size_t least = local_zone_least_bytes(conf->rooms_max);
     least += least / ngx_pagesize * sizeof(ngx_slab_page_t) + 8 * ngx_pagesize;
+    least = ngx_align(least, ngx_pagesize);
     if (bytes < least) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "weir_zone is too small: %uD rooms need at least %uzk",
                            conf->rooms_max, (least + 1023) / 1024);

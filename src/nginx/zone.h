@@ -6,6 +6,6 @@
 
 #include "nginx/conf.h"
 
-char *zone_directive(ngx_conf_t *cf, ngx_command_t *command, void *conf);
+char *zone_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
 #endif

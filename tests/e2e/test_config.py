@@ -50,6 +50,8 @@ def test_a_whole_configuration_is_accepted_and_nothing_is_left_behind(weir):
     ("rate", ["rate", "name=value"]),
     ("=3", []),
     ("rate=", ["rate"]),
+    ("rate=1 rate=2", ["rate"]),
+    ("mode=hold rate=0", ["rate", "0.001", "100000"]),
 ])
 def test_a_setting_that_cannot_be_is_refused_with_its_range(weir, settings, words):
     for directive in (f"weir_room bad {settings};", f"weir_rooms auto {settings};"):
