@@ -21,7 +21,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#define TICK_MS 100
+#define TICK_MS       100
+#define CLOCK_JUMP_MS 1000
 
 /* A room keeps this many spare pages at hand; fewer or more are set right in one go. */
 #define STOCK_FILL  (2 * ROOM_SPARE_PAGES)
@@ -510,16 +511,27 @@ static void local_submit(struct engine *engine, struct engine_call *call)
     call->done(call);
 }
 
+/*
+ * How much time has passed for a room. Workers do not look at the clock at the same moment: one that is a little behind has
+ * nothing to add. A clock that is far behind has jumped, and is gone on with from where it is.
+ */
+static uint64_t elapsed_since(uint64_t *ticked_ms, uint64_t now_ms)
+{
+    uint64_t elapsed_ms = now_ms - *ticked_ms;
+
+    if (*ticked_ms == 0 || *ticked_ms > now_ms + CLOCK_JUMP_MS)
+        *ticked_ms = now_ms;
+    return *ticked_ms >= now_ms ? 0 : elapsed_ms;
+}
+
 static void slot_tick(struct local_zone *zone, struct slot *slot, uint64_t now_ms)
 {
     struct room *room = slot_lock(zone, slot);
-    uint64_t elapsed_ms = now_ms - slot->ticked_ms;
-    bool is_first = slot->ticked_ms == 0 || slot->ticked_ms > now_ms;
+    uint64_t elapsed_ms = elapsed_since(&slot->ticked_ms, now_ms);
 
-    if (is_first || !slot->is_used || room_is_at_rest(room)) {
+    if (elapsed_ms >= TICK_MS)
         slot->ticked_ms = now_ms;
-    } else if (elapsed_ms >= TICK_MS) {
-        slot->ticked_ms = now_ms;
+    if (elapsed_ms >= TICK_MS && slot->is_used && !room_is_at_rest(room)) {
         stock_fill(zone, room);
         room_tick(room, elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX);
         stock_trim(zone, room, STOCK_LIMIT);

@@ -85,7 +85,7 @@ bool keys_forget(struct keys *keys, struct memory *memory, uint32_t now)
     if (is_empty(keys))
         return false;
     const struct key *key = key_at(keys, memory, number);
-    bool is_over = now - key->at >= KEYS_TTL_SEC * 10;
+    bool is_over = key_is_over(key, now);
     if (!is_over && keys->by_scope.entries < KEYS_MAX)
         return false;
     if (!is_over)

@@ -17,6 +17,7 @@
 #define KEYS_PAGES   1024
 #define KEYS_ON_PAGE (PAGE_BYTES / 32)
 #define KEYS_MAX     ((KEYS_PAGES - 1) * KEYS_ON_PAGE)
+#define KEYS_ADD_MAX 3 /* pages that adding a key takes at most: of keys, of the map, of its directory */
 
 struct key {
     struct holder scope;
@@ -36,7 +37,13 @@ struct keys {
 
 void keys_init(struct keys *keys);
 
-/* The key of this scope, or NULL. It may stand for a ticket that is over: the caller looks. */
+/* Whether the time of a key is over at `now`: it stands for nothing any more, forgotten or not. */
+static inline bool key_is_over(const struct key *key, uint32_t now)
+{
+    return now >= key->at + KEYS_TTL_SEC * 10;
+}
+
+/* The key of this scope, or NULL. Its time may be over, or the ticket it stands for: the caller looks. */
 struct key *keys_find(const struct keys *keys, struct memory *memory, const struct holder *scope);
 
 /* Adds a key that is not there. False: no page is spare; the caller rolls back. */

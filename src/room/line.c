@@ -92,10 +92,18 @@ void line_init(struct line *line)
         line->top[top].deadline = LINE_NEVER;
 }
 
+/* Which top a count belongs to, counted from the first ever and not around the ring. */
+static uint32_t top_number(uint32_t count)
+{
+    return count / LINE_PAGE_COUNT / LINE_FANOUT / LINE_FANOUT;
+}
+
 struct ticket *line_find(const struct line *line, const struct memory *memory, uint32_t count)
 {
     if (count == LINE_NONE || count > line->last)
         return NULL;
+    if (top_number(line->last) - top_number(count) >= LINE_TOPS)
+        return NULL; /* from a former round of the ring */
     struct branch branch = branch_at(line, memory, count);
     return branch.page == NULL ? NULL : &branch.page->ticket[branch.path.slot];
 }
@@ -334,7 +342,7 @@ static uint32_t node_first(const struct node *node, const uint32_t *now)
 /* Which count the ring's `top` begins with, seen from the newest. */
 static uint32_t top_first_page(const struct line *line, uint32_t top)
 {
-    uint32_t newest = line->last / LINE_PAGE_COUNT / LINE_FANOUT / LINE_FANOUT;
+    uint32_t newest = top_number(line->last);
     uint32_t back = (newest_top(line) + LINE_TOPS - top) % LINE_TOPS;
 
     return (newest - back) * LINE_FANOUT * LINE_FANOUT;

@@ -52,6 +52,11 @@ uint32_t room_now(const struct room *room)
     return (uint32_t)((room->clock_ms + 99) / 100);
 }
 
+uint32_t room_past(const struct room *room)
+{
+    return (uint32_t)(room->clock_ms / 100);
+}
+
 struct ticket *room_find(const struct room *room, const struct place *place)
 {
     struct ticket *ticket = line_find(&room->line, &room->memory, place->count);
@@ -136,7 +141,7 @@ void ticket_call(struct room *room, uint32_t count, struct ticket *ticket, enum 
 
     must(ground != CALL_NOT);
     keep(room, ticket);
-    ticket->flags &= ~(TICKET_TOLD | TICKET_LEAVING);
+    ticket->flags &= ~TICKET_TOLD;
     move(room, count, ticket, TICKET_CALLED);
     pay(room, ticket, ground);
     check_note(room, count);
@@ -144,7 +149,11 @@ void ticket_call(struct room *room, uint32_t count, struct ticket *ticket, enum 
     memory_set(&room->memory, room->calls, room->calls + 1);
     if (count > room->last_called)
         memory_set(&room->memory, room->last_called, count);
-    set_deadline(room, count, later_sec(room, stands_sec));
+    /* Being called is not coming back: for someone who said goodbye the grace goes on. */
+    if ((ticket->flags & TICKET_LEAVING) != 0)
+        ticket->shown = later_sec(room, stands_sec);
+    else
+        set_deadline(room, count, later_sec(room, stands_sec));
 }
 
 uint32_t session_deadline(const struct room *room, const struct ticket *ticket, uint32_t ttl_sec)
@@ -209,7 +218,7 @@ void ticket_finish(struct room *room, uint32_t count, struct ticket *ticket)
 
 static bool is_overdue(const struct room *room, const struct ticket *ticket)
 {
-    return ticket_life(ticket->state)->is_alive && ticket->deadline <= room_now(room);
+    return ticket_life(ticket->state)->is_alive && ticket->deadline <= room_past(room);
 }
 
 static bool goes_away(const struct room *room, const struct ticket *ticket)
@@ -292,7 +301,7 @@ static bool pace_allows(const struct room *room, const struct ticket *first)
 
     return (settings->max_called == 0 || room->in_state[TICKET_CALLED] < settings->max_called) &&
            pace_has_call(&room->pace, settings) &&
-           room_now(room) >= first->joined + settings->min_wait_sec * 10;
+           (settings->min_wait_sec == 0 || room_past(room) >= first->joined + settings->min_wait_sec * 10);
 }
 
 static enum call_ground ground_for(const struct room *room, const struct ticket *first)

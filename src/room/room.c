@@ -40,7 +40,7 @@ struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
     room->name_len = (uint32_t)name.len;
     room->epoch = epoch;
     room->settings = *settings;
-    room->terms[0].session_max_sec = settings->session_max_sec;
+    room->terms[0] = (struct terms){settings->session_max_sec, settings->tier, 0};
     pace_init(&room->pace, settings);
     estimate_init(&room->estimate, settings);
     line_init(&room->line);
@@ -63,15 +63,16 @@ const struct settings *room_settings(const struct room *room)
     return &room->settings;
 }
 
-/* Terms for this session_max_sec: those that have it already, else some that nobody uses. ROOM_TERMS if there are none. */
-static uint32_t terms_for(const struct room *room, uint32_t session_max_sec)
+/* Terms that say what these settings say, else some that nobody uses. ROOM_TERMS if there are none. */
+static uint32_t terms_for(const struct room *room, const struct settings *settings)
 {
     uint32_t unused = ROOM_TERMS;
 
     for (uint32_t i = 0; i < ROOM_TERMS; i++) {
-        if (room->terms[i].session_max_sec == session_max_sec)
+        const struct terms *terms = &room->terms[i];
+        if (terms->session_max_sec == settings->session_max_sec && terms->tier == settings->tier)
             return i;
-        if (room->terms[i].users == 0)
+        if (terms->users == 0)
             unused = i;
     }
     return unused;
@@ -87,7 +88,7 @@ static bool is_other_pace(const struct settings *a, const struct settings *b)
 enum error room_set_settings(struct room *room, const struct settings *settings, bool is_from_api)
 {
     struct memory *memory = &room->memory;
-    uint32_t terms = terms_for(room, settings->session_max_sec);
+    uint32_t terms = terms_for(room, settings);
 
     if (terms == ROOM_TERMS)
         return ERROR_INVALID_SETTING;
@@ -100,6 +101,7 @@ enum error room_set_settings(struct room *room, const struct settings *settings,
     memory_set(memory, room->is_settings_from_api, is_from_api);
     memory_set(memory, room->terms_now, terms);
     memory_set(memory, room->terms[terms].session_max_sec, settings->session_max_sec);
+    memory_set(memory, room->terms[terms].tier, settings->tier);
     return finish(room, ERROR_NONE);
 }
 
@@ -111,7 +113,7 @@ static const struct key *remembered(struct room *room, const struct request_key 
     const struct key *key = request->is_set ? keys_find(&room->keys, &room->memory, &request->scope) : NULL;
     const struct ticket *ticket = key == NULL ? NULL : line_find(&room->line, &room->memory, key->count);
 
-    if (ticket == NULL || !ticket_life(ticket->state)->is_alive)
+    if (ticket == NULL || key_is_over(key, room_past(room)) || !ticket_life(ticket->state)->is_alive)
         return NULL;
     return key;
 }
@@ -138,9 +140,19 @@ static enum error remember(struct room *room, const struct request_key *request,
     return keys_add(&room->keys, &room->memory, &key) ? ERROR_NONE : ERROR_QUEUE_FULL;
 }
 
+/*
+ * For what a retry without its key would find done as well: an enter, or a join of someone who has a ticket. These never
+ * fail because memory has ended.
+ */
+static enum error remember_if_possible(struct room *room, const struct request_key *request,
+                                       const struct standing *standing)
+{
+    return room->memory.spare_count < KEYS_ADD_MAX ? ERROR_NONE : remember(room, request, standing);
+}
+
 static void forget_keys(struct room *room, int most)
 {
-    while (most-- > 0 && keys_forget(&room->keys, &room->memory, room_now(room)))
+    while (most-- > 0 && keys_forget(&room->keys, &room->memory, room_past(room)))
         memory_commit(&room->memory);
 }
 
@@ -202,7 +214,7 @@ static enum error join_once(struct room *room, const struct join *join, struct s
     standing->is_repeat = is_repeat;
     if (!is_repeat)
         note_eta(room, standing);
-    return remember(room, &join->request, standing);
+    return (is_repeat ? remember_if_possible : remember)(room, &join->request, standing);
 }
 
 static enum error repeat_join(struct room *room, const struct key *key, uint64_t body,
@@ -210,7 +222,9 @@ static enum error repeat_join(struct room *room, const struct key *key, uint64_t
 {
     if (key->body != body)
         return ERROR_IDEMPOTENCY_CONFLICT;
-    standing_tell(room, key->count, line_find(&room->line, &room->memory, key->count), standing);
+    /* The first answer may have said "not yet": repeating it tells nobody that their turn has come meanwhile. */
+    struct ticket *ticket = line_find(&room->line, &room->memory, key->count);
+    (key->is_ready ? standing_tell : standing_see)(room, key->count, ticket, standing);
     standing->is_repeat = true;
     standing->position = key->position;
     standing->is_ready = key->is_ready;
@@ -259,7 +273,7 @@ static enum error enter_once(struct room *room, const struct enter *enter, struc
         ticket_enter(room, count, ticket, enter);
     standing_tell(room, count, ticket, standing);
     standing->is_repeat = is_inside;
-    return remember(room, &enter->request, standing);
+    return remember_if_possible(room, &enter->request, standing);
 }
 
 enum error room_enter(struct room *room, const struct enter *enter, struct standing *standing)
@@ -294,8 +308,11 @@ enum error room_leave_soon(struct room *room, const struct place *place)
     if (ticket == NULL)
         return ERROR_TOKEN_NOT_FOUND;
     /* Those inside unload the waiting page because they go on to the shop. */
-    if (ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE || ticket->deadline <= grace ||
+    if (ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE ||
         (ticket->flags & TICKET_LEAVING) != 0)
+        return ERROR_NONE;
+    /* Whose end comes sooner needs no other; the time of someone waiting ends in being away, which is not an end. */
+    if (ticket->state != TICKET_WAITING && ticket->deadline <= grace)
         return ERROR_NONE;
     memory_keep(&room->memory, ticket, sizeof(*ticket));
     ticket->flags |= TICKET_LEAVING;
@@ -311,14 +328,11 @@ enum error room_session_touch(struct room *room, const struct place *place)
 
     if (ticket == NULL || (ticket->state != TICKET_ENTERED && ticket->state != TICKET_ACTIVE))
         return ERROR_TOKEN_NOT_FOUND;
-    if (ticket->state == TICKET_ENTERED) {
+    if (ticket->state == TICKET_ENTERED)
         ticket_arrive(room, place->count, ticket);
-    } else if (room->settings.session_renew) {
-        uint32_t deadline = session_deadline(room, ticket, room->settings.session_ttl_sec);
-        /* Renewals within one second are one: a page of a hundred objects writes once. */
-        if (deadline >= ticket->deadline + 10)
-            line_set_deadline(&room->line, &room->memory, place->count, deadline);
-    }
+    else if (room->settings.session_renew)
+        line_set_deadline(&room->line, &room->memory, place->count,
+                          session_deadline(room, ticket, room->settings.session_ttl_sec));
     return finish(room, ERROR_NONE);
 }
 
@@ -348,7 +362,7 @@ static void expire(struct room *room)
     uint32_t over = 0;
 
     for (int pages = 0; pages < TICK_PAGES && over < TICK_OVER; pages++) {
-        uint32_t count = line_overdue(&room->line, &room->memory, room_now(room));
+        uint32_t count = line_overdue(&room->line, &room->memory, room_past(room));
         if (count == LINE_NONE)
             return;
         over += tickets_expire(room, count);
@@ -372,7 +386,7 @@ static uint32_t call(struct room *room)
     for (int steps = 0; steps < TICK_CALLS && (count = room_next_call(room, &ground)) != LINE_NONE; steps++) {
         struct ticket *ticket = line_find(&room->line, &room->memory, count);
         /* Absent, and only not noticed yet: a call goes to someone who is there. */
-        if (ticket->deadline <= room_now(room)) {
+        if (ticket->deadline <= room_past(room)) {
             tickets_expire(room, count - count % LINE_PAGE_COUNT + (count < LINE_PAGE_COUNT));
             continue;
         }

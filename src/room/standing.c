@@ -23,6 +23,7 @@ static void look_inside(const struct room *room, const struct ticket *ticket, st
 static void note_waiting(struct room *room, uint32_t count, struct ticket *ticket,
                          const struct standing *standing);
 static void note_called(struct room *room, uint32_t count, struct ticket *ticket);
+static void begin_claim(struct room *room, uint32_t count, struct ticket *ticket);
 
 void standing_look(const struct room *room, uint32_t count, const struct ticket *ticket,
                    struct standing *standing)
@@ -45,6 +46,13 @@ void standing_look(const struct room *room, uint32_t count, const struct ticket 
 }
 
 void standing_tell(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing)
+{
+    standing_see(room, count, ticket, standing);
+    if (ticket->state == TICKET_CALLED && (ticket->flags & TICKET_TOLD) == 0)
+        begin_claim(room, count, ticket);
+}
+
+void standing_see(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing)
 {
     if (ticket->state == TICKET_AWAY)
         ticket_return(room, count, ticket);
@@ -131,22 +139,27 @@ static void note_called(struct room *room, uint32_t count, struct ticket *ticket
         line_set_deadline(&room->line, &room->memory, count, ticket->shown);
         ticket->shown = 1;
     }
-    if ((ticket->flags & TICKET_TOLD) == 0)
-        line_set_deadline(&room->line, &room->memory, count,
-                          room_now(room) + room->settings.claim_ttl_sec * 10);
-    ticket->flags = (ticket->flags & ~TICKET_LEAVING) | TICKET_TOLD;
+    ticket->flags &= ~TICKET_LEAVING;
+}
+
+static void begin_claim(struct room *room, uint32_t count, struct ticket *ticket)
+{
+    memory_keep(&room->memory, ticket, sizeof(*ticket));
+    ticket->flags |= TICKET_TOLD;
+    line_set_deadline(&room->line, &room->memory, count, room_now(room) + room->settings.claim_ttl_sec * 10);
 }
 
 static void look_inside(const struct room *room, const struct ticket *ticket, struct standing *standing)
 {
-    uint32_t session_max_sec = room->terms[ticket->terms].session_max_sec;
+    const struct terms *terms = &room->terms[ticket->terms];
 
     standing->is_ready = true;
+    standing->tier = (uint8_t)terms->tier;
     standing->waited_sec = ticket->iat_sec > ticket->issued_sec ? ticket->iat_sec - ticket->issued_sec : 0;
     standing->next_poll_sec = POLL_INSIDE_SEC;
     standing->iat_sec = ticket->iat_sec;
     standing->pass_key_id = ticket->pass_key_id;
-    standing->pass_life_sec = session_max_sec == 0 ? PASS_LIFE_SEC : session_max_sec;
+    standing->pass_life_sec = terms->session_max_sec == 0 ? PASS_LIFE_SEC : terms->session_max_sec;
 }
 
 struct eta standing_eta_of_newcomer(const struct room *room)

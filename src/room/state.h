@@ -20,6 +20,7 @@
  */
 struct terms {
     uint32_t session_max_sec;
+    uint32_t tier;
     uint32_t users; /* sessions that these terms hold for */
 };
 
@@ -55,8 +56,12 @@ _Static_assert(sizeof(struct room) <= ROOM_BYTES, "a room fits the bytes it is g
 
 /* ---- moves.c: every change of a ticket's state ---- */
 
-/* Deciseconds of the room's clock, rounded up, so that nobody's time is ever short. */
+/*
+ * Deciseconds of the room's clock. A time that begins now is counted from the one, rounded up; it is over when the other,
+ * rounded down, has reached its end: so nobody's time is ever short.
+ */
 uint32_t room_now(const struct room *room);
+uint32_t room_past(const struct room *room);
 
 /* The living ticket at this place, if it is this holder's. */
 struct ticket *room_find(const struct room *room, const struct place *place);
@@ -96,7 +101,10 @@ uint32_t session_deadline(const struct room *room, const struct ticket *ticket, 
 void standing_look(const struct room *room, uint32_t count, const struct ticket *ticket,
                    struct standing *standing);
 
-/* The same, and notes that the holder was seen and told. */
+/* The same, and notes that the holder was seen. */
+void standing_see(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing);
+
+/* The same, for an answer that says whether it is their turn: with the first that does, the time to claim begins. */
 void standing_tell(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing);
 
 /* For somebody who would join now. */
