@@ -211,10 +211,11 @@ static bool pass_read(ngx_http_request_t *r, struct gate_state *gate, int tier, 
 {
     if (token.len == 0 || token.len > PASS_TOKEN_MAX)
         return false;
-    char *scratch = ngx_pnalloc(r->pool, PASS_SCRATCH_MAX);
+    /* Usually a few hundred bytes: room for the longest pass would be a pool block of its own. */
+    size_t size = PASS_SCRATCH(token.len);
+    char *scratch = ngx_pnalloc(r->pool, size);
     return scratch != NULL &&
-           pass_verify(conf_main(r)->keys, tier, token, (uint64_t)ngx_time(), out, scratch,
-                       PASS_SCRATCH_MAX) &&
+           pass_verify(conf_main(r)->keys, tier, token, (uint64_t)ngx_time(), out, scratch, size) &&
            span_equal(out->room, gate->room) && pass_is_theirs(r, out);
 }
 

@@ -31,8 +31,6 @@ _Static_assert(BASE64URL_LEN(HEADER_MAX) + 1 + BASE64URL_LEN(PAYLOAD_MAX) + 1 + 
                "the longest pass fits");
 _Static_assert(sizeof(HEADER_START) + sizeof("T.255") + sizeof(HEADER_END) <= HEADER_MAX,
                "the longest header fits");
-_Static_assert(2 * BASE64URL_DECODED(PASS_TOKEN_MAX) <= PASS_SCRATCH_MAX,
-               "scratch holds any payload, and its strings");
 
 /* The three parts of a token, and what the signature is over. */
 struct parts {

@@ -13,6 +13,7 @@
  * other.
  */
 
+#include "base/base64url.h"
 #include "base/holder.h"
 #include "base/span.h"
 #include "token/keyring.h"
@@ -21,11 +22,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PASS_ISSUER      "weir"
-#define PASS_UID_MAX     256
-#define PASS_SKEW_SEC    60   /* how far in the future `iat` may lie: servers' clocks differ */
-#define PASS_TOKEN_MAX   2560 /* no pass is longer, however its uid is escaped */
-#define PASS_SCRATCH_MAX 3840 /* always enough for pass_verify */
+#define PASS_ISSUER    "weir"
+#define PASS_UID_MAX   256
+#define PASS_SKEW_SEC  60   /* how far in the future `iat` may lie: servers' clocks differ */
+#define PASS_TOKEN_MAX 2560 /* no pass is longer, however its uid is escaped */
+
+/* What pass_verify needs for a token of this length: its payload, and the payload's strings unescaped. */
+#define PASS_SCRATCH(token_len) (2 * BASE64URL_DECODED(token_len))
+#define PASS_SCRATCH_MAX        PASS_SCRATCH(PASS_TOKEN_MAX)
 
 struct pass_claims {
     uint8_t key_id;
