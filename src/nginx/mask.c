@@ -63,12 +63,12 @@ ngx_int_t mask_query(ngx_http_request_t *r)
 /* To the end, or to the space before the protocol. */
 static void mask_after_question_mark(ngx_str_t text)
 {
-    u_char *end = text.data + text.len;
-    u_char *mark = text.len > 0 ? ngx_strlchr(text.data, end, '?') : NULL;
+    const char *start = (const char *)text.data, *end = start + text.len;
+    const char *mark = text.len > 0 ? memchr(start, '?', text.len) : NULL;
     if (mark == NULL)
         return;
-    u_char *space = ngx_strlchr(mark, end, ' ');
-    mask_args((struct span){(const char *)mark + 1, (size_t)((space != NULL ? space : end) - mark) - 1});
+    const char *space = memchr(mark, ' ', (size_t)(end - mark));
+    mask_args((struct span){mark + 1, (size_t)((space != NULL ? space : end) - mark) - 1});
 }
 
 static void mask_args(struct span args)
