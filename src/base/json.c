@@ -268,22 +268,23 @@ static bool read_string(struct reader *reader, struct text *text)
     uint32_t code;
     if (!take(reader, '"'))
         return false;
-    const char *start = reader->at;
+    const char *start = reader->at, *at = start, *end = reader->end;
     text->has_escape = false;
-    while (reader->at < reader->end && *reader->at != '"') {
-        uint8_t c = (uint8_t)*reader->at;
+    while (at < end && *at != '"') {
+        uint8_t c = (uint8_t)*at;
         size_t size;
         if (c == '\\') {
             text->has_escape = true;
-            size = escape_decode(reader->at, reader->end, &code);
+            size = escape_decode(at, end, &code);
         } else {
-            size = c < 0x20 ? 0 : c < 0x80 ? 1 : utf8_length(reader->at, reader->end);
+            size = c < 0x20 ? 0 : c < 0x80 ? 1 : utf8_length(at, end);
         }
         if (size == 0)
             return false;
-        reader->at += size;
+        at += size;
     }
-    text->raw = (struct span){start, (size_t)(reader->at - start)};
+    text->raw = (struct span){start, (size_t)(at - start)};
+    reader->at = at;
     return take(reader, '"');
 }
 
