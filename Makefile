@@ -215,7 +215,7 @@ $(B)/unit/test_plan: $(addprefix $(B)/src/cli/,plan.o number.o)
 $(B)/unit/%: $(B)/tests/unit/%.o $(UNIT_HELP:%.c=$(B)/%.o) $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,link,$@)
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(UNIT_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE_LIB) $(UNIT_LIBS)
 
 $(B)/replay/%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(CORE_LIB)
 	@mkdir -p $(@D)
