@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""What README tells a stranger to type works; what the documents name is there."""
+
+import re
+import secrets
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+README = (ROOT / "README.md").read_text()
+DOCUMENTS = [path for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("bench/*.md"))]
+
+# What nginx needs to run in a folder of its own, as an ordinary user's process.
+MAIN = """\
+{user}
+daemon off;
+pid {dir}/nginx.pid;
+error_log {dir}/error.log info;
+"""
+HTTP = """\
+http {{
+    client_body_temp_path {dir}/body;
+    proxy_temp_path {dir}/proxy;
+    fastcgi_temp_path {dir}/fastcgi;
+    uwsgi_temp_path {dir}/uwsgi;
+    scgi_temp_path {dir}/scgi;
+    access_log {dir}/access.log;
+    server {{ listen 127.0.0.1:{shop_port}; return 200 "the shop, for $http_x_weir_user"; }}
+"""
+
+
+def replace_once(text, old, new):
+    assert text.count(old) == 1, f"README says {old!r} {text.count(old)} times"
+    return text.replace(old, new)
+
+
+def snippet():
+    (block,) = re.findall(r"^```nginx\n(.*?)^```$", README, re.M | re.S)
+    return block
+
+
+@pytest.fixture
+def pasted(weir):
+    """An nginx whose configuration is README's, but for paths and ports."""
+    server = weir(start=False, workers=1)
+    place = dict(dir=server.dir, shop_port=server.shop_port)
+    user = next((line for line in server.conf.splitlines() if line.startswith("user ")), "")
+    conf = replace_once(snippet(), "modules/ngx_http_weir_module.so", server.module)
+    conf = replace_once(conf, "listen 80;", f"listen 127.0.0.1:{server.port};")
+    conf = replace_once(conf, "127.0.0.1:8080", f"127.0.0.1:{server.shop_port}")
+    conf = replace_once(conf, "http {\n", HTTP.format(**place))
+    (server.dir / "nginx.conf").write_text(MAIN.format(user=user, **place) + conf)
+    make_secret(server)
+    return server
+
+
+def make_secret(server):
+    (line,) = re.findall(r"^    (printf .*weir\.secret)$", README, re.M)
+    line = replace_once(line, "sudo ", "").replace("/etc/nginx/", f"{server.dir}/")
+    subprocess.run(["sh", "-c", line], check=True, timeout=30)
+
+
+def test_the_nginx_lines_are_accepted(pasted):
+    accepted, said = pasted.check_conf()
+    assert accepted, said
+
+
+def test_the_nginx_lines_put_a_room_before_the_shop(pasted):
+    visitor = pasted.start().api()
+    away = visitor.get("/", headers={"Accept": "text/html"})
+    assert (away.status, away.header("location")) == (302, "/queue/shop?return=%2F")
+    assert visitor.get("/queue/shop").status == 200
+    assert visitor.get("/").error_code == "ADMISSION_REQUIRED"
+    token = visitor.ticket("shop")
+    assert visitor.enter(token).status == 200
+    assert re.fullmatch(rb"the shop, for v-[A-Za-z0-9_-]{16}", visitor.get("/").body)
+
+
+def test_the_three_curl_lines_get_a_pass(weir):
+    server = weir(rooms={"concert": "rate=2 burst=1"})
+    server.api().ticket("concert")
+    block = re.search(r"^    TOKEN=.*\n(    .*\n)+", README, re.M)[0]
+    lines = block.replace("http://127.0.0.1:8000", server.url)
+    assert len(lines.splitlines()) == 3
+    done = subprocess.run(["sh", "-c", lines], capture_output=True, text=True, timeout=60, check=True)
+    assert '"position":' in done.stdout
+    assert '"admission":"granted"' in done.stdout
+
+
+def test_replacing_a_key_as_told_keeps_everybody(weir):
+    server = weir(rooms={"shop": "mode=hold"})
+    old, new = secrets.token_hex(32), secrets.token_hex(32)
+    server.write_secret(f"1 {old}\n")
+    server.reload()
+    early = server.api()
+    first = early.ticket("shop")
+
+    server.write_secret(f"2 {new}\n1 {old}\n")
+    server.reload()
+    late = server.api()
+    second = late.ticket("shop")
+    assert early.ticket("shop") == first
+    assert early.status(first).status == 200
+
+    server.write_secret(f"2 {new}\nholder {old}\n")
+    server.reload()
+    assert early.status(first).error_code == "TOKEN_NOT_FOUND"
+    assert late.ticket("shop") == second
+    assert late.status(second).status == 200
+
+
+def test_a_secret_that_became_known_is_worth_nothing_after_a_reload(weir):
+    server = weir(rooms={"shop": "rate=1000"}, gate="shop")
+    visitor = server.api()
+    token = visitor.ticket("shop")
+    visitor.enter(token)
+    assert visitor.get("/").status == 200
+    server.write_secret(f"2 {secrets.token_hex(32)}\n")
+    server.reload()
+    visitor.close()
+    assert visitor.status(token).error_code == "TOKEN_NOT_FOUND"
+    assert visitor.get("/").status == 403
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_every_link_leads_somewhere(document):
+    links = re.findall(r"\]\(([^)\s]+)\)", document.read_text())
+    local = [link.partition("#")[0] for link in links if not re.match(r"[a-z]+:", link)]
+    missing = [link for link in local if link and not (document.parent / link).exists()]
+    assert not missing
+
+
+def test_every_test_that_guarantees_names_exists():
+    named = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / "GUARANTEES.md").read_text())
+    missing, text, tests = [], "", 0
+    for name in named:
+        if re.fullmatch(r"(test|fuzz)_\w+\.(c|py)", name):
+            (path,) = ROOT.glob(f"tests/*/{name}")
+            text = path.read_text()
+        elif name.startswith("test_") or name.count("_") > 2:
+            tests += 1
+            if not re.search(rf"\b{name}\(", text):
+                missing.append(name)
+    assert not missing
+    assert tests > 100
