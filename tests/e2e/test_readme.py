@@ -3,10 +3,12 @@
 
 import re
 import secrets
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from weirtest.nginx import module_path
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -122,6 +124,22 @@ def test_a_secret_that_became_known_is_worth_nothing_after_a_reload(weir):
     visitor.close()
     assert visitor.status(token).error_code == "TOKEN_NOT_FOUND"
     assert visitor.get("/").status == 403
+
+
+def test_a_reload_with_a_new_module_file_keeps_the_line(weir, tmp_path):
+    module = tmp_path / "module.so"
+    shutil.copy(module_path(), module)
+    server = weir(rooms={"shop": "mode=hold"}, module=module)
+    visitor = server.api()
+    token = visitor.ticket("shop")
+    shutil.copy(module_path(), tmp_path / "new.so")
+    (tmp_path / "new.so").rename(module)
+    server.reload()
+    visitor.close()
+    for pid in server.worker_pids():
+        assert f" {module.stat().st_ino} " in Path(f"/proc/{pid}/maps").read_text(), "it is loaded"
+    assert visitor.status(token).json()["position"] == 1
+    assert server.api().join("shop").json()["position_hint"] == 2
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
