@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A process that dies between any two instructions leaves no half-done operation. Shown for every instruction there is: a
+ * child is led through each operation in single steps, and after each step the parent takes a copy of the zone, rolls the
+ * copy back as a successor would, and compares. Until the operation commits, that must be the state before it, byte by byte;
+ * afterwards the state after it, whole and consistent.
+ */
+#include "rig.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define SEC 1000
+
+struct scene {
+    const char *name;
+    uint32_t pages;
+    void (*prepare)(struct rig *rig);
+    void (*act)(struct rig *rig);
+    uint32_t commits; /* at least so many in the whole act */
+};
+
+/* ---- watching ---- */
+
+struct watch {
+    struct rig *rig;
+    const char *name;
+    unsigned char *seen;     /* the zone at the last step */
+    unsigned char *scratch;  /* for a copy to roll back */
+    unsigned char *baseline; /* what a rollback must lead to */
+    uint32_t undo_used;
+    uint32_t steps, commits;
+};
+
+static void expect_baseline(const struct watch *watch, const struct rig *copy)
+{
+    unsigned char *image = image_of(copy->base, copy->bytes, &copy->room->memory);
+    bool is_same = memcmp(image, watch->baseline, copy->bytes) == 0;
+
+    if (!is_same) {
+        size_t at = 0;
+        while (image[at] == watch->baseline[at])
+            at++;
+        fail_msg("%s: killed after step %u, byte %zu of page %zu would not come back", watch->name,
+                 watch->steps, at % PAGE_BYTES, at / PAGE_BYTES);
+    }
+    free(image);
+}
+
+static void look(struct watch *watch)
+{
+    watch->steps++;
+    if (memcmp(watch->seen, watch->rig->base, watch->rig->bytes) == 0)
+        return;
+    memcpy(watch->seen, watch->rig->base, watch->rig->bytes);
+    memcpy(watch->scratch, watch->seen, watch->rig->bytes);
+    struct rig copy = rig_at(watch->rig, watch->scratch);
+    uint32_t was_used = watch->undo_used;
+
+    watch->undo_used = copy.room->memory.undo_used;
+    if (watch->undo_used > 0 || was_used == 0) {
+        room_rollback(copy.room);
+        expect_baseline(watch, &copy);
+        return;
+    }
+    room_rollback(copy.room);
+    room_check(copy.room);
+    free(watch->baseline);
+    watch->baseline = image_of(copy.base, copy.bytes, &copy.room->memory);
+    watch->commits++;
+}
+
+static pid_t child_new(struct rig *rig, void (*act)(struct rig *rig))
+{
+    pid_t child = fork();
+    int status;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+            _exit(1);
+        raise(SIGSTOP);
+        act(rig);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSTOPPED(status));
+    return child;
+}
+
+static void single_step(struct watch *watch, void (*act)(struct rig *rig))
+{
+    pid_t child = child_new(watch->rig, act);
+    int status;
+
+    for (;;) {
+        assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        if (WIFEXITED(status))
+            break;
+        assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+        look(watch);
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void play(const struct scene *scene)
+{
+    struct settings settings = settings_default();
+    settings.mode = MODE_HOLD;
+    settings.session_max_sec = 1000;
+    struct rig rig = rig_new(scene->pages, &settings);
+
+    scene->prepare(&rig);
+    struct watch watch = {
+        .rig = &rig,
+        .name = scene->name,
+        .seen = malloc(rig.bytes),
+        .scratch = malloc(rig.bytes),
+        .baseline = image_of(rig.base, rig.bytes, &rig.room->memory),
+    };
+    memcpy(watch.seen, rig.base, rig.bytes);
+    single_step(&watch, scene->act);
+    if (watch.commits < scene->commits)
+        fail_msg("%s: %u commits", scene->name, watch.commits);
+    room_check(rig.room);
+    free(watch.seen);
+    free(watch.scratch);
+    free(watch.baseline);
+    rig_free(&rig);
+}
+
+/* ---- scenes ---- */
+
+static void set_mode(struct rig *rig, enum room_mode mode)
+{
+    struct settings settings = *room_settings(rig->room);
+
+    settings.mode = mode;
+    assert_int_equal(rig_set(rig, &settings), ERROR_NONE);
+}
+
+static struct place place_of(uint32_t count)
+{
+    return (struct place){7, count, holder_of(count)};
+}
+
+/* Count n is person n. */
+static void join_people(struct rig *rig, uint32_t people)
+{
+    uint32_t from = rig->room->line.last;
+
+    for (uint32_t who = from + 1; who <= from + people; who++)
+        assert_int_equal(rig_place(rig, who).count, who);
+}
+
+static void join_next(struct rig *rig)
+{
+    struct standing standing;
+
+    rig_join(rig, rig->room->line.last + 1, &standing);
+}
+
+static void join_next_by_key(struct rig *rig)
+{
+    struct standing standing;
+    uint32_t who = rig->room->line.last + 1;
+
+    rig_join_by_key(rig, who, who, 1, &standing);
+}
+
+static void nobody(struct rig *rig)
+{
+    (void)rig;
+}
+
+static void an_open_door(struct rig *rig)
+{
+    set_mode(rig, MODE_QUEUE);
+}
+
+static void a_few(struct rig *rig)
+{
+    join_people(rig, 5);
+}
+
+static void a_few_whose_turn_it_is(struct rig *rig)
+{
+    join_people(rig, 5);
+    set_mode(rig, MODE_QUEUE);
+}
+
+static void a_few_away(struct rig *rig)
+{
+    join_people(rig, 5);
+    rig_pass(rig, 10 * SEC);
+    assert_int_equal(room_figures(rig->room).in_state[TICKET_AWAY], 5);
+}
+
+static void a_few_called(struct rig *rig)
+{
+    join_people(rig, 5);
+    set_mode(rig, MODE_QUEUE);
+    rig_pass(rig, 100);
+}
+
+static void one_inside(struct rig *rig)
+{
+    struct place place = place_of(1);
+    struct standing standing;
+
+    a_few_called(rig);
+    assert_int_equal(rig_enter(rig, &place, &standing), ERROR_NONE);
+}
+
+static void one_active(struct rig *rig)
+{
+    struct place place = place_of(1);
+
+    one_inside(rig);
+    assert_int_equal(room_session_touch(rig->room, &place), ERROR_NONE);
+    rig_pass(rig, 5 * SEC);
+}
+
+/* The next join takes a page for itself. */
+static void a_full_page(struct rig *rig)
+{
+    join_people(rig, LINE_PAGE_COUNT - 1);
+}
+
+/* The next join splits a bucket of the map of holders. */
+static void a_full_bucket(struct rig *rig)
+{
+    uint32_t buckets = rig->room->by_holder.buckets;
+
+    while (buckets <= 1) { /* one too many, so one less */
+        join_people(rig, 1);
+        buckets = rig->room->by_holder.buckets;
+    }
+    struct place last = place_of(rig->room->line.last);
+    assert_int_equal(room_leave(rig->room, &last), ERROR_NONE);
+    while (rig->room->by_holder.buckets > 1) {
+        last.count--;
+        last.holder = holder_of(last.count);
+        assert_int_equal(room_leave(rig->room, &last), ERROR_NONE);
+    }
+    while (rig->room->by_holder.entries % 272 != 0)
+        join_people(rig, 1);
+}
+
+/* The memory ends somewhere in the next join. */
+static void no_memory(struct rig *rig)
+{
+    struct standing standing;
+    uint64_t who = 1;
+
+    while (rig_join(rig, who, &standing) == ERROR_NONE)
+        who++;
+}
+
+/* One less merges two buckets. */
+static void a_map_about_to_merge(struct rig *rig)
+{
+    join_people(rig, 280);
+    assert_int_equal(rig->room->by_holder.buckets, 2);
+    for (uint32_t count = 1; rig->room->by_holder.entries > 100; count++) {
+        struct place place = place_of(count);
+        assert_int_equal(room_leave(rig->room, &place), ERROR_NONE);
+    }
+    assert_int_equal(rig->room->by_holder.buckets, 2);
+}
+
+/* One left, who frees the page and both nodes above it. */
+static void the_last_of_a_page(struct rig *rig)
+{
+    join_people(rig, LINE_PAGE_COUNT - 1);
+    for (uint32_t count = 2; count < LINE_PAGE_COUNT; count++) {
+        struct place place = place_of(count);
+        assert_int_equal(room_leave(rig->room, &place), ERROR_NONE);
+    }
+}
+
+static void leave_first(struct rig *rig)
+{
+    struct place place = place_of(1);
+
+    room_leave(rig->room, &place);
+}
+
+static void leave_last(struct rig *rig)
+{
+    struct place place = place_of(rig->room->line.last);
+
+    room_leave(rig->room, &place);
+}
+
+static void poll_third(struct rig *rig)
+{
+    struct place place = place_of(3);
+    struct standing standing;
+
+    room_status(rig->room, &place, &standing);
+}
+
+static void enter_third(struct rig *rig)
+{
+    struct place place = place_of(3);
+    struct standing standing;
+
+    rig_enter(rig, &place, &standing);
+}
+
+static void enter_third_by_key(struct rig *rig)
+{
+    struct enter enter = {.place = place_of(3), .key_id = 4, .wall_sec = 9, .request = key_of(1, 1)};
+    struct standing standing;
+
+    room_enter(rig->room, &enter, &standing);
+}
+
+static void goodbye_of_third(struct rig *rig)
+{
+    struct place place = place_of(3);
+
+    room_leave_soon(rig->room, &place);
+}
+
+static void touch_first(struct rig *rig)
+{
+    struct place place = place_of(1);
+
+    room_session_touch(rig->room, &place);
+}
+
+static void end_first(struct rig *rig)
+{
+    struct place place = place_of(1);
+
+    room_session_end(rig->room, &place);
+}
+
+static void change_settings(struct rig *rig)
+{
+    struct settings settings = *room_settings(rig->room);
+
+    settings.session_max_sec = 2000;
+    settings.rate_milli = 1;
+    settings.max_active = 3;
+    rig_set(rig, &settings);
+}
+
+static void tick(struct rig *rig)
+{
+    room_tick(rig->room, 100);
+}
+
+/* The next tick ends some, sends others away and calls the rest. */
+static void many_overdue(struct rig *rig)
+{
+    struct settings settings = *room_settings(rig->room);
+    struct standing standing;
+
+    settings.max_active = 3;
+    settings.claim_ttl_sec = 5;
+    assert_int_equal(rig_set(rig, &settings), ERROR_NONE);
+    join_people(rig, 3);
+    set_mode(rig, MODE_QUEUE);
+    rig_pass(rig, 100);
+    join_people(rig, 4);
+    rig_pass(rig, 4900);
+    join_people(rig, 3);
+    for (uint32_t count = 1; count <= 3; count++) {
+        struct place place = place_of(count);
+        assert_int_equal(room_status(rig->room, &place, &standing), ERROR_NONE);
+    }
+    rig_pass(rig, 4900);
+    assert_int_equal(room_figures(rig->room).in_state[TICKET_CALLED], 3);
+    assert_int_equal(room_figures(rig->room).in_state[TICKET_WAITING], 7);
+}
+
+static void keys_about_to_be_over(struct rig *rig)
+{
+    struct standing standing;
+
+    for (uint64_t key = 1; key <= 3; key++)
+        assert_int_equal(rig_join_by_key(rig, 1, key, 1, &standing), ERROR_NONE);
+    for (int s = 0; s < 299; s++) {
+        struct place place = place_of(1);
+        room_tick(rig->room, 1000);
+        assert_int_equal(room_status(rig->room, &place, &standing), ERROR_NONE);
+    }
+    rig_pass(rig, 900);
+    assert_int_equal(rig->room->keys.by_scope.entries, 3);
+}
+
+static const struct scene scenes[] = {
+    {"a first join", 12, nobody, join_next, 1},
+    {"a join that is called at once", 12, an_open_door, join_next, 1},
+    {"a join that takes a page", 12, a_full_page, join_next, 1},
+    {"a join that splits a bucket", 16, a_full_bucket, join_next, 1},
+    {"a join by key", 14, a_few, join_next_by_key, 1},
+    {"a join for which there is no memory", 5, no_memory, join_next, 0},
+    {"a join by key for which there is no memory", 7, no_memory, join_next_by_key, 0},
+    {"a poll", 12, a_few, poll_third, 1},
+    {"a return", 12, a_few_away, poll_third, 1},
+    {"a poll that tells of the call", 12, a_few_called, poll_third, 1},
+    {"an enter", 12, a_few_called, enter_third, 1},
+    {"an enter by key", 14, a_few_called, enter_third_by_key, 1},
+    {"an enter too early", 12, a_few, enter_third, 1},
+    {"a leave", 12, a_few, leave_last, 1},
+    {"a leave of somebody called", 12, a_few_called, leave_first, 1},
+    {"a leave that merges buckets", 16, a_map_about_to_merge, leave_last, 1},
+    {"a leave that frees a page and its nodes", 12, the_last_of_a_page, leave_first, 1},
+    {"a goodbye", 12, a_few, goodbye_of_third, 1},
+    {"a goodbye of somebody called", 12, a_few_called, goodbye_of_third, 1},
+    {"an arrival", 12, one_inside, touch_first, 1},
+    {"a renewal", 12, one_active, touch_first, 1},
+    {"an end", 12, one_active, end_first, 1},
+    {"new settings", 12, one_active, change_settings, 1},
+    {"a tick that calls", 12, a_few_whose_turn_it_is, tick, 6},
+    {"a tick that ends, sends away and calls", 12, many_overdue, tick, 4},
+    {"a tick that forgets keys", 14, keys_about_to_be_over, tick, 4},
+};
+
+static void a_kill_after_any_instruction_leaves_before_or_after_and_nothing_between(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
+        play(&scenes[i]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_kill_after_any_instruction_leaves_before_or_after_and_nothing_between),
+    };
+    return cmocka_run_group_tests_name("undo", tests, NULL, NULL);
+}
