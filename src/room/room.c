@@ -158,6 +158,13 @@ static void forget_keys(struct room *room, int most)
 
 /* ---- join ---- */
 
+static bool would_wait_too_long(const struct room *room)
+{
+    uint32_t max_eta_sec = room->settings.max_eta_sec;
+
+    return max_eta_sec != 0 && standing_eta_of_newcomer(room).sec > max_eta_sec;
+}
+
 static enum error join_allowed(const struct room *room)
 {
     const struct settings *settings = &room->settings;
@@ -167,13 +174,12 @@ static enum error join_allowed(const struct room *room)
         return ERROR_ROOM_CLOSED;
     if (settings->max_waiting != 0 && in_line >= settings->max_waiting)
         return ERROR_QUEUE_FULL;
-    if (settings->max_eta_sec != 0 && standing_eta_of_newcomer(room).sec > settings->max_eta_sec)
-        return ERROR_WAIT_TOO_LONG;
-    return ERROR_NONE;
+    return line_standing(&room->line) > 0 && would_wait_too_long(room) ? ERROR_WAIT_TOO_LONG : ERROR_NONE;
 }
 
 static enum error join_anew(struct room *room, const struct join *join, uint32_t *count)
 {
+    bool is_too_long = would_wait_too_long(room);
     enum error error = join_allowed(room);
     enum call_ground ground;
 
@@ -181,9 +187,11 @@ static enum error join_anew(struct room *room, const struct join *join, uint32_t
         error = ticket_join(room, join, count);
     if (error != ERROR_NONE)
         return error;
-    /* Where there is room nobody waits for a tick. */
+    /* Where there is room nobody waits for a tick, whatever the estimate says of those who would. */
     if (room_next_call(room, &ground) == *count)
         ticket_call(room, *count, line_find(&room->line, &room->memory, *count), ground);
+    else if (is_too_long)
+        return ERROR_WAIT_TOO_LONG;
     return ERROR_NONE;
 }
 

@@ -113,7 +113,8 @@ static enum error join_with(struct rig *rig, uint64_t who, struct request_key re
     uint32_t retry_after_sec;
     enum error error = room_join(rig->room, &join, standing, &retry_after_sec);
 
-    assert_true((retry_after_sec > 0) == (error == ERROR_QUEUE_FULL || error == ERROR_ROOM_CLOSED));
+    assert_true((retry_after_sec > 0) ==
+                (error == ERROR_QUEUE_FULL || error == ERROR_WAIT_TOO_LONG || error == ERROR_ROOM_CLOSED));
     return error;
 }
 
