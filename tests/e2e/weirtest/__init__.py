@@ -5,6 +5,11 @@ from .api import Api
 from .crowd import at_once
 from .http import Client, Response, raw
 from .nginx import Nginx, free_port, module_path
+from .people import Caller, Person
+from .ticket import place_of
 from .wait import wait_until
 
-__all__ = ["Api", "Client", "Nginx", "Response", "at_once", "free_port", "module_path", "raw", "wait_until"]
+__all__ = [
+    "Api", "Caller", "Client", "Nginx", "Person", "Response", "at_once", "free_port", "module_path", "place_of", "raw",
+    "wait_until",
+]

@@ -33,7 +33,9 @@ async def _at_once(port, requests, connections, tolerate):
             try:
                 if streams is None:
                     streams = await asyncio.open_connection("127.0.0.1", port)
-                responses[index] = await _exchange(streams, *requests[index])
+                responses[index] = await exchange(streams, *requests[index])
+                if responses[index].header("connection") == "close":
+                    raise EOFError("the server closed a keep-alive connection")
             except (OSError, EOFError):
                 if not tolerate:
                     raise
@@ -47,7 +49,8 @@ async def _at_once(port, requests, connections, tolerate):
     return responses
 
 
-async def _exchange(streams, method, path, body=None, headers=None):
+async def exchange(streams, method, path, body=None, headers=None):
+    """One request and its response over (reader, writer)."""
     reader, writer = streams
     if isinstance(body, (dict, list)):
         body = json.dumps(body)
@@ -62,8 +65,6 @@ async def _exchange(streams, method, path, body=None, headers=None):
     pairs = [line.split(":", 1) for line in head[1:] if line]
     answer = Response(status, [(name.lower(), value.strip()) for name, value in pairs])
     answer.body = await _body(reader, answer)
-    if answer.header("connection") == "close":
-        raise EOFError("the server closed a keep-alive connection")
     return answer
 
 

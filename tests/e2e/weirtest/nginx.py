@@ -220,8 +220,12 @@ class Nginx:
 
     def kill_worker(self, pid, number=signal.SIGKILL):
         """Kills a worker; its death is not held against the test."""
-        self.killed.add((pid, int(number)))
+        self.expect_worker_death(pid, number)
         os.kill(pid, number)
+
+    def expect_worker_death(self, pid, number=signal.SIGKILL):
+        """The test is about to kill this worker in a way of its own."""
+        self.killed.add((pid, int(number)))
 
     # --- what it said
 
