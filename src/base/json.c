@@ -5,9 +5,9 @@
  * walks and hands out parts of the body; only a wanted string with escapes is copied.
  *
  * Names are compared by what they mean (`"\u0061"` is `"a"`), so a member cannot hide behind its spelling.
- * The names of all objects open at the moment lie on one small stack: an object's own are those above the
- * mark it took when it began, and it takes them off again when it ends. Recursion is bounded by
- * JSON_DEPTH_MAX.
+ * A wanted member says by itself whether it was seen. The other names of all objects open at the moment lie
+ * on one small stack: an object's own are those above the mark it took when it began, and it takes them off
+ * again when it ends. Recursion is bounded by JSON_DEPTH_MAX.
  *
  * Inside, `false` means: not valid, stop.
  */
@@ -33,6 +33,8 @@ struct reader {
     size_t cap;
     struct json_member *members;
     size_t member_count;
+    size_t member_next; /* whoever writes the body by our list has this one come next */
+    uint64_t seen;      /* one bit a wanted member */
     struct text names[JSON_MEMBERS_MAX];
     unsigned name_count; /* in objects open now */
     unsigned name_total; /* in the whole body */
@@ -42,8 +44,9 @@ struct reader {
 static bool read_body(struct reader *reader);
 static bool read_object(struct reader *reader);
 static bool read_member(struct reader *reader, unsigned first_name);
-static bool note_name(struct reader *reader, unsigned first_name, const struct text *name);
 static struct json_member *find_wanted(struct reader *reader, const struct text *name);
+static bool note_wanted(struct reader *reader, const struct json_member *member);
+static bool note_name(struct reader *reader, unsigned first_name, const struct text *name);
 static bool read_wanted(struct reader *reader, struct json_member *member);
 static bool unescape(struct reader *reader, struct text text, struct span *out);
 static bool skip_value(struct reader *reader);
@@ -69,6 +72,7 @@ static size_t utf8_length(const char *at, const char *end);
 enum error json_read(struct span body, struct json_member *members, size_t count, char *scratch, size_t cap)
 {
     struct reader reader;
+    must(count <= 64);
     if (body.len == 0)
         return ERROR_INVALID_REQUEST;
     /* Not an initialiser: that would clear the table of names, for every request. */
@@ -78,6 +82,8 @@ enum error json_read(struct span body, struct json_member *members, size_t count
     reader.cap = cap;
     reader.members = members;
     reader.member_count = count;
+    reader.member_next = 0;
+    reader.seen = 0;
     reader.name_count = reader.name_total = reader.depth = 0;
     for (size_t i = 0; i < count; i++) {
         members[i].is_present = false;
@@ -152,35 +158,51 @@ static bool read_object(struct reader *reader)
 static bool read_member(struct reader *reader, unsigned first_name)
 {
     struct text name;
-    if (!read_string(reader, &name) || !note_name(reader, first_name, &name))
+    if (!read_string(reader, &name))
+        return false;
+    struct json_member *member = reader->depth == 1 ? find_wanted(reader, &name) : NULL;
+    if (reader->name_total++ == JSON_MEMBERS_MAX)
+        return false;
+    if (member != NULL ? !note_wanted(reader, member) : !note_name(reader, first_name, &name))
         return false;
     skip_space(reader);
     if (!take(reader, ':'))
         return false;
     skip_space(reader);
-    struct json_member *member = reader->depth == 1 ? find_wanted(reader, &name) : NULL;
     return member != NULL ? read_wanted(reader, member) : skip_value(reader);
 }
 
-/* False if the object whose names begin at `first_name` has it already, or if there are too many. */
+static struct json_member *find_wanted(struct reader *reader, const struct text *name)
+{
+    size_t at = reader->member_next;
+    for (size_t i = 0; i < reader->member_count; i++, at++) {
+        if (at == reader->member_count)
+            at = 0;
+        if (text_equal(name, &(struct text){reader->members[at].name, false})) {
+            reader->member_next = at + 1;
+            return &reader->members[at];
+        }
+    }
+    return NULL;
+}
+
+/* False if it came before. */
+static bool note_wanted(struct reader *reader, const struct json_member *member)
+{
+    uint64_t bit = 1ULL << (member - reader->members);
+    bool is_new = (reader->seen & bit) == 0;
+    reader->seen |= bit;
+    return is_new;
+}
+
+/* False if the object whose names begin at `first_name` has it already. */
 static bool note_name(struct reader *reader, unsigned first_name, const struct text *name)
 {
     for (unsigned i = first_name; i < reader->name_count; i++)
         if (text_equal(&reader->names[i], name))
             return false;
-    if (reader->name_total == JSON_MEMBERS_MAX)
-        return false;
-    reader->name_total++;
     reader->names[reader->name_count++] = *name;
     return true;
-}
-
-static struct json_member *find_wanted(struct reader *reader, const struct text *name)
-{
-    for (size_t i = 0; i < reader->member_count; i++)
-        if (text_equal(name, &(struct text){reader->members[i].name, false}))
-            return &reader->members[i];
-    return NULL;
 }
 
 static bool read_wanted(struct reader *reader, struct json_member *member)
