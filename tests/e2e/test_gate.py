@@ -17,7 +17,7 @@ ROOMS = {
     "shop": "rate=1000 burst=100",
     "other": "rate=1000 burst=100",
     "one": "rate=1000 burst=100 tier=1",
-    "short": "rate=1000 burst=100 session_ttl_sec=2",
+    "short": "rate=1000 burst=100 session_ttl_sec=5",
     "late": "rate=1000 burst=100 arrive_ttl_sec=1",
     "open": "mode=open",
     "shut": "mode=closed",
@@ -271,7 +271,7 @@ def test_a_session_that_nobody_uses_ends_and_requests_renew_it(server):
     def idle_is_over():
         assert is_let_in(used.get("/short/"))
         return idle.status(token).status == 404
-    wait_until(idle_is_over, 10, "the idle session over")
+    wait_until(idle_is_over, 20, "the idle session over", every_sec=0.1)
     assert not is_let_in(idle.get("/short/"))
     assert is_let_in(used.get("/short/"))
 
