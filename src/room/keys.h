@@ -21,8 +21,9 @@
 
 struct key {
     struct holder scope;
-    uint32_t count; /* the ticket it made or entered */
-    uint64_t body;
+    uint32_t count;     /* the ticket it made or entered */
+    uint64_t body : 58; /* as much of the request's hash as there is room for: keys_body */
+    uint64_t poll_sec : 6;
     uint32_t at; /* deciseconds of the room's clock */
     uint32_t position : 31;
     uint32_t is_ready : 1;
@@ -34,6 +35,11 @@ struct keys {
     struct map by_scope;
     page_ref page[KEYS_PAGES];
 };
+
+static inline uint64_t keys_body(uint64_t hash)
+{
+    return hash & ((UINT64_C(1) << 58) - 1);
+}
 
 void keys_init(struct keys *keys);
 

@@ -124,7 +124,8 @@ static enum error remember(struct room *room, const struct request_key *request,
     struct key key = {
         .scope = request->scope,
         .count = standing->place.count,
-        .body = request->body,
+        .body = keys_body(request->body),
+        .poll_sec = standing->next_poll_sec & 63,
         .at = room_now(room),
         .position = standing->position & 0x7fffffff,
         .is_ready = standing->is_ready,
@@ -228,7 +229,7 @@ static enum error join_once(struct room *room, const struct join *join, struct s
 static enum error repeat_join(struct room *room, const struct key *key, uint64_t body,
                               struct standing *standing)
 {
-    if (key->body != body)
+    if (key->body != keys_body(body))
         return ERROR_IDEMPOTENCY_CONFLICT;
     /* The first answer may have said "not yet": repeating it tells nobody that their turn has come meanwhile. */
     struct ticket *ticket = line_find(&room->line, &room->memory, key->count);
@@ -236,6 +237,9 @@ static enum error repeat_join(struct room *room, const struct key *key, uint64_t
     standing->is_repeat = true;
     standing->position = key->position;
     standing->is_ready = key->is_ready;
+    standing->next_poll_sec = key->poll_sec;
+    if (ticket->state == TICKET_WAITING)
+        standing_expect(room, key->count, ticket, key->poll_sec);
     return ERROR_NONE;
 }
 
@@ -291,7 +295,7 @@ enum error room_enter(struct room *room, const struct enter *enter, struct stand
     const struct key *key = remembered(room, &enter->request);
     struct ticket *ticket = room_find(room, &enter->place);
 
-    if (key != NULL && key->body != enter->request.body)
+    if (key != NULL && key->body != keys_body(enter->request.body))
         return ERROR_IDEMPOTENCY_CONFLICT;
     if (ticket == NULL)
         return ERROR_TOKEN_NOT_FOUND;

@@ -112,14 +112,19 @@ static void look_waiting(const struct room *room, uint32_t count, const struct t
 static void note_waiting(struct room *room, uint32_t count, struct ticket *ticket,
                          const struct standing *standing)
 {
-    uint32_t seen_ttl_sec = room->settings.seen_ttl_sec;
-
-    if (seen_ttl_sec < 3 * standing->next_poll_sec)
-        seen_ttl_sec = 3 * standing->next_poll_sec;
     memory_keep(&room->memory, ticket, sizeof(*ticket));
     ticket->shown = standing->position;
-    ticket->poll_sec = (uint8_t)standing->next_poll_sec;
     ticket->flags &= ~TICKET_LEAVING;
+    standing_expect(room, count, ticket, standing->next_poll_sec);
+}
+
+void standing_expect(struct room *room, uint32_t count, struct ticket *ticket, uint32_t poll_sec)
+{
+    uint32_t seen_ttl_sec = room->settings.seen_ttl_sec;
+
+    if (seen_ttl_sec < 3 * poll_sec)
+        seen_ttl_sec = 3 * poll_sec;
+    ticket->poll_sec = (uint8_t)poll_sec;
     line_set_deadline(&room->line, &room->memory, count, room_now(room) + seen_ttl_sec * 10);
 }
 

@@ -107,6 +107,9 @@ void standing_see(struct room *room, uint32_t count, struct ticket *ticket, stru
 /* The same, for an answer that says whether it is their turn: with the first that does, the time to claim begins. */
 void standing_tell(struct room *room, uint32_t count, struct ticket *ticket, struct standing *standing);
 
+/* They wait, were seen, and were told to ask again in `poll_sec`. The ticket's bytes must be kept already. */
+void standing_expect(struct room *room, uint32_t count, struct ticket *ticket, uint32_t poll_sec);
+
 /* For somebody who would join now. */
 struct eta standing_eta_of_newcomer(const struct room *room);
 
