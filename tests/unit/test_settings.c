@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Room settings in their written form: what is read, what is refused, and that a refusal changes nothing. */
+#include "rig.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define REASON 256
+
+static bool set(struct settings *settings, const char *name, struct span value, char *reason)
+{
+    struct setting_change change = {span_of(name), value};
+
+    return settings_apply(settings, &change, 1, reason, REASON);
+}
+
+static void every_default_is_within_its_range(void **state)
+{
+    struct settings settings = settings_default();
+    (void)state;
+
+    assert_true(setting_count > 10);
+    assert_int_equal(setting_count * sizeof(uint32_t), sizeof(settings));
+    for (size_t i = 0; i < setting_count; i++) {
+        const struct setting_info *info = &setting_list[i];
+        assert_true(info->lowest <= info->value && info->value <= info->highest);
+        assert_int_equal(setting_value(&settings, info), info->value);
+        assert_ptr_equal(setting_find(span_of(info->name)), info);
+        assert_true(strlen(info->help) > 0);
+    }
+}
+
+static void what_is_written_is_read_back_as_the_same(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < setting_count; i++) {
+        const struct setting_info *info = &setting_list[i];
+        struct dice dice = {i};
+        for (int n = 0; n < 200; n++) {
+            uint64_t width = (uint64_t)info->highest - info->lowest + 1;
+            uint32_t value = info->lowest + (uint32_t)(dice_roll(&dice) % width);
+            struct settings settings = settings_default();
+            char text[64], reason[REASON];
+            value = n == 0 ? info->lowest : n == 1 ? info->highest : value;
+            setting_format(info, value, text, sizeof(text));
+            if (!set(&settings, info->name, span_of(text), reason))
+                fail_msg("%s = %s: %s", info->name, text, reason);
+            assert_int_equal(setting_value(&settings, info), value);
+        }
+    }
+}
+
+/* One sentence that names the setting and what is allowed; and nothing has changed. */
+static void what_is_out_of_range_or_no_number_is_refused_with_the_range(void **state)
+{
+    static const char *const bad[] = {"",
+                                      " ",
+                                      "-1",
+                                      "+1",
+                                      "1 ",
+                                      " 1",
+                                      "1e3",
+                                      "0x1",
+                                      "1,5",
+                                      "1..5",
+                                      ".5",
+                                      "5.",
+                                      "1.0001",
+                                      "true1",
+                                      "yes",
+                                      "TRUE",
+                                      "Queue",
+                                      "4294967296",
+                                      "18446744073709551617",
+                                      "999999999999999999999999999999"};
+    (void)state;
+
+    for (size_t i = 0; i < setting_count; i++) {
+        const struct setting_info *info = &setting_list[i];
+        char beyond[3][32], lowest[32];
+        snprintf(beyond[0], sizeof(beyond[0]), "%" PRIu64, (uint64_t)info->highest + 1);
+        snprintf(beyond[1], sizeof(beyond[1]), "%" PRIu64, (uint64_t)info->highest + 4294967296U);
+        snprintf(beyond[2], sizeof(beyond[2]), "%" PRId64, (int64_t)info->lowest - 1);
+        setting_format(info, info->lowest, lowest, sizeof(lowest));
+        for (size_t n = 0; n < sizeof(bad) / sizeof(bad[0]) + 3; n++) {
+            struct settings settings = settings_default(), before = settings;
+            char reason[REASON] = "";
+            const char *text = n < 3 ? beyond[n] : bad[n - 3];
+            bool is_far_beyond = info->kind == SETTING_MILLI && n < 2; /* the rate counts thousandths */
+            if (is_far_beyond || strcmp(text, "0") == 0)
+                continue;
+            if (set(&settings, info->name, span_of(text), reason))
+                fail_msg("%s = \"%s\" was accepted", info->name, text);
+            assert_memory_equal(&settings, &before, sizeof(settings));
+            assert_non_null(strstr(reason, info->name));
+            assert_non_null(strstr(reason, lowest));
+        }
+    }
+}
+
+static void numbers_with_decimals_are_kept_in_thousandths(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t milli;
+    } good[] = {{"50", 50000}, {"0.5", 500}, {"0.05", 50}, {"0.001", 1}, {"1.5", 1500}, {"1.234", 1234}};
+    char reason[REASON];
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        struct settings settings = settings_default();
+        assert_true(set(&settings, "rate", span_of(good[i].text), reason));
+        assert_int_equal(settings.rate_milli, good[i].milli);
+    }
+    struct settings settings = settings_default();
+    assert_false(set(&settings, "rate", SPAN("0"), reason));
+    assert_false(set(&settings, "rate", SPAN("0.0"), reason));
+    assert_false(set(&settings, "rate", SPAN("100000.001"), reason));
+}
+
+static void unknown_names_and_any_bytes_are_refused_without_harm(void **state)
+{
+    struct settings settings = settings_default(), before = settings;
+    struct dice dice = {11};
+    char reason[REASON], bytes[300];
+    (void)state;
+
+    assert_false(set(&settings, "colour", SPAN("blue"), reason));
+    assert_non_null(strstr(reason, "colour"));
+    for (int n = 0; n < 20000; n++) {
+        uint32_t len = dice_below(&dice, sizeof(bytes));
+        for (uint32_t i = 0; i < len; i++)
+            bytes[i] = (char)dice_below(&dice, 256);
+        struct setting_change changes[] = {{{bytes, len / 2}, {bytes, len}},
+                                           {SPAN("max_called"), {bytes, len % 8}}};
+        char small[8];
+        settings_apply(&settings, changes, 1, small, sizeof(small));
+        settings_apply(&settings, changes + 1, 1, reason, 1 + dice_below(&dice, REASON));
+        settings.max_called = before.max_called;
+    }
+    assert_memory_equal(&settings, &before, sizeof(settings));
+}
+
+/* ---- several at once ---- */
+
+static void several_changes_are_all_or_none(void **state)
+{
+    struct settings settings = settings_default(), before = settings;
+    struct setting_change changes[] = {
+        {SPAN("max_active"), SPAN("7")}, {SPAN("rate"), SPAN("3")}, {SPAN("claim_ttl_sec"), SPAN("0")}};
+    char reason[REASON];
+    (void)state;
+
+    assert_false(settings_apply(&settings, changes, 3, reason, sizeof(reason)));
+    assert_memory_equal(&settings, &before, sizeof(settings));
+    assert_true(settings_apply(&settings, changes, 2, reason, sizeof(reason)));
+    assert_int_equal(settings.max_active, 7);
+    assert_int_equal(settings.rate_milli, 3000);
+    assert_true(settings_apply(&settings, NULL, 0, reason, sizeof(reason)));
+}
+
+static void nothing_is_named_twice_and_rate_and_batch_exclude_each_other(void **state)
+{
+    struct settings settings = settings_default(), before = settings;
+    struct setting_change twice[] = {{SPAN("burst"), SPAN("7")}, {SPAN("burst"), SPAN("7")}};
+    struct setting_change both[] = {{SPAN("rate"), SPAN("7")}, {SPAN("batch"), SPAN("7")}};
+    char reason[REASON];
+    (void)state;
+
+    assert_false(settings_apply(&settings, twice, 2, reason, sizeof(reason)));
+    assert_non_null(strstr(reason, "burst"));
+    assert_false(settings_apply(&settings, both, 2, reason, sizeof(reason)));
+    assert_memory_equal(&settings, &before, sizeof(settings));
+    assert_true(settings_apply(&settings, both + 1, 1, reason, sizeof(reason)));
+    assert_int_equal(settings.batch, 7);
+    assert_true(settings_apply(&settings, both, 1, reason, sizeof(reason)));
+    assert_int_equal(settings.batch, 0);
+}
+
+static void a_preset_comes_first_wherever_it_stands_and_what_is_named_wins(void **state)
+{
+    struct setting_change changes[] = {
+        {SPAN("max_called"), SPAN("5")}, {SPAN("preset"), SPAN("queue")}, {SPAN("min_wait_sec"), SPAN("9")}};
+    struct settings settings = settings_default();
+    char reason[REASON];
+    (void)state;
+
+    settings.session_ttl_sec = 77; /* from before: the preset starts anew */
+    assert_true(settings_apply(&settings, changes, 3, reason, sizeof(reason)));
+    assert_int_equal(settings.preset, PRESET_QUEUE);
+    assert_int_equal(settings.max_called, 5);
+    assert_int_equal(settings.min_wait_sec, 9);
+    assert_int_equal(settings.max_waiting, 100000);
+    assert_int_equal(settings.session_ttl_sec, settings_default().session_ttl_sec);
+    changes[1].value = SPAN("nonsense");
+    assert_false(settings_apply(&settings, changes, 3, reason, sizeof(reason)));
+    assert_non_null(strstr(reason, "concert"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_default_is_within_its_range),
+        cmocka_unit_test(what_is_written_is_read_back_as_the_same),
+        cmocka_unit_test(what_is_out_of_range_or_no_number_is_refused_with_the_range),
+        cmocka_unit_test(numbers_with_decimals_are_kept_in_thousandths),
+        cmocka_unit_test(unknown_names_and_any_bytes_are_refused_without_harm),
+        cmocka_unit_test(several_changes_are_all_or_none),
+        cmocka_unit_test(nothing_is_named_twice_and_rate_and_batch_exclude_each_other),
+        cmocka_unit_test(a_preset_comes_first_wherever_it_stands_and_what_is_named_wins),
+    };
+    return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
+}
