@@ -266,6 +266,7 @@ static struct slot *slot_find(struct local_zone *zone, struct span name)
 
     if (index == 0 || index == ENTRY_GONE)
         return NULL;
+    must(zone->slots != NULL);
     return &zone->slots[index - 1];
 }
 

@@ -188,6 +188,7 @@ struct ticket *line_add(struct line *line, struct memory *memory)
         return NULL;
     struct branch branch = branch_at(line, memory, count);
     struct page *page = branch.page;
+    must(page != NULL);
     struct ticket *ticket = &page->ticket[branch.path.slot];
 
     memory_set(memory, line->last, count);
