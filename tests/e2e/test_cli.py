@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The `weir` command, as an operator types it: the binary that was built beside the module under test.
 
-What it does to rooms is tested on the real server. A server of this file's own stands in only where the real one would
-not do: for answers that are wrong, late or hostile.
+A server of this file's own answers what it is told to: it can be wrong, late and hostile, which the real one is not. That
+the real one takes the planner's settings is asked of the real one.
 """
 
 import fcntl
