@@ -16,16 +16,28 @@
 #define TICK_PAGES      2048
 #define TICK_OVER       16384
 #define TICK_KEYS       256
-#define TICK_CALLS      20000
+#define TICK_CALLS      10000
 #define TICK_MOST_MS    1000
 #define TICK_DEAD_PAGES 4096
 
+/* Nobody is left to be called: what remains is not kept for those who come later, not even until the next tick. */
+static void lapse_if_empty(struct room *room)
+{
+    if (room->in_state[TICKET_WAITING] != 0)
+        return;
+    memory_keep(&room->memory, &room->pace, sizeof(room->pace));
+    pace_lapse(&room->pace, &room->settings);
+    memory_set(&room->memory, room->advance, 0);
+}
+
 static enum error finish(struct room *room, enum error error)
 {
-    if (error == ERROR_NONE)
+    if (error == ERROR_NONE) {
+        lapse_if_empty(room);
         memory_commit(&room->memory);
-    else
+    } else {
         memory_rollback(&room->memory);
+    }
     return error;
 }
 
@@ -381,33 +393,26 @@ static void expire(struct room *room)
     }
 }
 
-/* Nobody is left to be called: what remains is not kept for those who come later. */
-static void lapse(struct room *room)
-{
-    memory_keep(&room->memory, &room->pace, sizeof(room->pace));
-    pace_lapse(&room->pace, &room->settings);
-    memory_set(&room->memory, room->advance, 0);
-    memory_commit(&room->memory);
-}
-
 static uint32_t call(struct room *room)
 {
     enum call_ground ground;
-    uint32_t called = 0, count;
+    uint32_t called = 0, pages = 0, count;
 
-    for (int steps = 0; steps < TICK_CALLS && (count = room_next_call(room, &ground)) != LINE_NONE; steps++) {
+    while (called < TICK_CALLS && pages < TICK_PAGES &&
+           (count = room_next_call(room, &ground)) != LINE_NONE) {
         struct ticket *ticket = line_find(&room->line, &room->memory, count);
         /* Absent, and only not noticed yet: a call goes to someone who is there. */
         if (ticket->deadline <= room_past(room)) {
             tickets_expire(room, count - count % LINE_PAGE_COUNT + (count < LINE_PAGE_COUNT));
+            pages++;
             continue;
         }
         ticket_call(room, count, ticket, ground);
         memory_commit(&room->memory);
         called++;
     }
-    if (line_standing(&room->line) == 0)
-        lapse(room);
+    lapse_if_empty(room);
+    memory_commit(&room->memory);
     return called;
 }
 
