@@ -300,6 +300,36 @@ static void absent_heads_cost_nobody_more_than_one_tick(void **state)
     rig_free(&rig);
 }
 
+/* More end in this tick than one tick deals with, so that it has not come to the absent head when it calls. */
+static void a_head_whose_absence_was_not_noticed_yet_is_not_called(void **state)
+{
+    enum { CROWD = 17000, ABSENT = 100 };
+    struct settings settings = settings_of(MODE_HOLD);
+    settings.rate_milli = 100000000; /* short poll intervals */
+    settings.away_ttl_sec = 10;
+    settings.max_active = 1;
+    struct rig rig = rig_new(400, &settings);
+    (void)state;
+
+    for (uint64_t who = 0; who < CROWD; who++)
+        rig_place(&rig, who);
+    rig_pass(&rig, 10 * SEC);
+    struct place absent = rig_place(&rig, CROWD);
+    for (uint64_t who = 1; who < ABSENT; who++)
+        rig_place(&rig, CROWD + who);
+    struct place present = rig_place(&rig, CROWD + ABSENT);
+    rig_pass(&rig, 9900);
+    rig_poll(&rig, &present);
+    assert_int_equal(room_figures(rig.room).in_state[TICKET_AWAY], CROWD);
+    assert_int_equal(rig_state(&rig, &absent), TICKET_WAITING);
+    set_mode(&rig, MODE_QUEUE);
+    rig_pass(&rig, 100);
+    assert_true(room_figures(rig.room).in_state[TICKET_AWAY] > ABSENT); /* some of the crowd are left over */
+    assert_int_equal(rig_state(&rig, &absent), TICKET_AWAY);
+    assert_int_equal(rig_state(&rig, &present), TICKET_CALLED);
+    rig_free(&rig);
+}
+
 /* FAILURES 10: nobody has to ask for it. */
 static void who_never_comes_back_is_over_after_away_ttl_without_anyone_polling(void **state)
 {
@@ -874,6 +904,7 @@ int main(void)
         cmocka_unit_test(three_told_intervals_pass_before_someone_is_away),
         cmocka_unit_test(nobodys_time_is_ever_short_whatever_the_ticks),
         cmocka_unit_test(absent_heads_cost_nobody_more_than_one_tick),
+        cmocka_unit_test(a_head_whose_absence_was_not_noticed_yet_is_not_called),
         cmocka_unit_test(who_never_comes_back_is_over_after_away_ttl_without_anyone_polling),
         cmocka_unit_test(whom_the_line_passed_while_away_is_next_on_return),
         cmocka_unit_test(nobody_who_polls_as_told_is_ever_away_or_expired),
