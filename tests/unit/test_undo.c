@@ -19,9 +19,9 @@
 struct scene {
     const char *name;
     uint32_t pages;
+    uint32_t commits; /* at least so many in the whole act */
     void (*prepare)(struct rig *rig);
     void (*act)(struct rig *rig);
-    uint32_t commits; /* at least so many in the whole act */
 };
 
 /* ---- watching ---- */
@@ -397,33 +397,78 @@ static void keys_about_to_be_over(struct rig *rig)
     assert_int_equal(rig->room->keys.by_scope.entries, 3);
 }
 
+static void look_at_third(struct rig *rig)
+{
+    struct place place = place_of(3);
+    struct standing standing;
+
+    room_look(rig->room, &place, &standing);
+}
+
+static void advance(struct rig *rig)
+{
+    uint32_t called;
+
+    room_advance(rig->room, 3, &called);
+}
+
+static void people_and_keys(struct rig *rig)
+{
+    join_people(rig, 4);
+    join_next_by_key(rig);
+    join_next_by_key(rig);
+}
+
+static void clear(struct rig *rig)
+{
+    uint32_t cleared;
+
+    room_clear(rig->room, &cleared);
+}
+
+static void a_cleared_room(struct rig *rig)
+{
+    people_and_keys(rig);
+    clear(rig);
+}
+
+static void dissolve(struct rig *rig)
+{
+    room_dissolve(rig->room);
+}
+
 static const struct scene scenes[] = {
-    {"a first join", 12, nobody, join_next, 1},
-    {"a join that is called at once", 12, an_open_door, join_next, 1},
-    {"a join that takes a page", 12, a_full_page, join_next, 1},
-    {"a join that splits a bucket", 16, a_full_bucket, join_next, 1},
-    {"a join by key", 14, a_few, join_next_by_key, 1},
-    {"a join for which there is no memory", 5, no_memory, join_next, 0},
-    {"a join by key for which there is no memory", 7, no_memory, join_next_by_key, 0},
-    {"a poll", 12, a_few, poll_third, 1},
-    {"a return", 12, a_few_away, poll_third, 1},
-    {"a poll that tells of the call", 12, a_few_called, poll_third, 1},
-    {"an enter", 12, a_few_called, enter_third, 1},
-    {"an enter by key", 14, a_few_called, enter_third_by_key, 1},
-    {"an enter too early", 12, a_few, enter_third, 1},
-    {"a leave", 12, a_few, leave_last, 1},
-    {"a leave of somebody called", 12, a_few_called, leave_first, 1},
-    {"a leave that merges buckets", 16, a_map_about_to_merge, leave_last, 1},
-    {"a leave that frees a page and its nodes", 12, the_last_of_a_page, leave_first, 1},
-    {"a goodbye", 12, a_few, goodbye_of_third, 1},
-    {"a goodbye of somebody called", 12, a_few_called, goodbye_of_third, 1},
-    {"an arrival", 12, one_inside, touch_first, 1},
-    {"a renewal", 12, one_active, touch_first, 1},
-    {"an end", 12, one_active, end_first, 1},
-    {"new settings", 12, one_active, change_settings, 1},
-    {"a tick that calls", 12, a_few_whose_turn_it_is, tick, 6},
-    {"a tick that ends, sends away and calls", 12, many_overdue, tick, 4},
-    {"a tick that forgets keys", 14, keys_about_to_be_over, tick, 4},
+    {"a first join", 12, 1, nobody, join_next},
+    {"a join that is called at once", 12, 1, an_open_door, join_next},
+    {"a join that takes a page", 12, 1, a_full_page, join_next},
+    {"a join that splits a bucket", 16, 1, a_full_bucket, join_next},
+    {"a join by key", 14, 1, a_few, join_next_by_key},
+    {"a join for which there is no memory", 5, 0, no_memory, join_next},
+    {"a join by key for which there is no memory", 7, 0, no_memory, join_next_by_key},
+    {"a poll", 12, 1, a_few, poll_third},
+    {"a return", 12, 1, a_few_away, poll_third},
+    {"a poll that tells of the call", 12, 1, a_few_called, poll_third},
+    {"an enter", 12, 1, a_few_called, enter_third},
+    {"an enter by key", 14, 1, a_few_called, enter_third_by_key},
+    {"an enter too early", 12, 1, a_few, enter_third},
+    {"a leave", 12, 1, a_few, leave_last},
+    {"a leave of somebody called", 12, 1, a_few_called, leave_first},
+    {"a leave that merges buckets", 16, 1, a_map_about_to_merge, leave_last},
+    {"a leave that frees a page and its nodes", 12, 1, the_last_of_a_page, leave_first},
+    {"a goodbye", 12, 1, a_few, goodbye_of_third},
+    {"a goodbye of somebody called", 12, 1, a_few_called, goodbye_of_third},
+    {"an arrival", 12, 1, one_inside, touch_first},
+    {"a renewal", 12, 1, one_active, touch_first},
+    {"an end", 12, 1, one_active, end_first},
+    {"new settings", 12, 1, one_active, change_settings},
+    {"a tick that calls", 12, 6, a_few_whose_turn_it_is, tick},
+    {"a tick that ends, sends away and calls", 12, 4, many_overdue, tick},
+    {"a tick that forgets keys", 14, 4, keys_about_to_be_over, tick},
+    {"a look", 12, 0, a_few_called, look_at_third},
+    {"an advance", 12, 3, a_few, advance},
+    {"a clear", 14, 1, people_and_keys, clear},
+    {"the tick after a clear", 14, 3, a_cleared_room, tick},
+    {"a room given up", 14, 3, people_and_keys, dissolve},
 };
 
 static void a_kill_after_any_instruction_leaves_before_or_after_and_nothing_between(void **state)
