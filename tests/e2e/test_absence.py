@@ -15,6 +15,7 @@ AT_ONCE = "rate=100000 burst=1000"
 ROOMS = {
     # Nobody falls silent here: who is gone has left.
     "goodbyes": "mode=hold seen_ttl_sec=300",
+    "nap": "mode=hold",
     "head": f"{AT_ONCE} max_active=1",
     "hundred": f"{AT_ONCE} max_active=1",
     "everybody": f"{AT_ONCE} max_active=1",
@@ -86,6 +87,14 @@ def set_goodbyes(server):
     return scene
 
 
+def set_nap(server):
+    scene = Scene(server, "nap")
+    scene.sleeper, scene.behind = scene.line_up(2)
+    assert scene.api.leave_beacon(scene.sleeper).status == 204
+    assert scene.status(scene.sleeper)["position"] == 2
+    return scene
+
+
 def set_head(server):
     scene = Scene(server, "head")
     scene.head, scene.next, scene.last = (scene.line_up()[0] for _ in range(3))
@@ -105,7 +114,13 @@ def set_everybody(server):
     return scene
 
 
-SCENES = {"goodbyes": set_goodbyes, "head": set_head, "hundred": set_hundred, "everybody": set_everybody}
+SCENES = {
+    "goodbyes": set_goodbyes,
+    "nap": set_nap,
+    "head": set_head,
+    "hundred": set_hundred,
+    "everybody": set_everybody,
+}
 
 
 # --- those called, and gone
@@ -189,3 +204,9 @@ def test_a_goodbye_takes_effect_after_its_grace_unless_the_page_is_back(scenes):
     assert scene.status(scene.refreshed)["position"] == 2
     assert scene.status(scene.second_tab)["position"] == 3
     assert scene.status(scene.behind)["position"] == 4
+
+
+def test_a_goodbye_that_was_taken_back_does_not_count_when_they_fall_silent_later(scenes):
+    scene = scenes["nap"]
+    scene.wait_for_position(scene.behind, 1)
+    assert scene.status(scene.sleeper)["position"] == 1

@@ -92,8 +92,6 @@ def test_a_ticket_and_a_pass_of_before_a_restart_are_over(weir):
 
 def test_reloads_leave_no_descriptor_behind_and_no_old_worker(weir):
     server = weir(workers=2, rooms={"hall": OPEN})
-    server.api().ticket("hall")
-    server.reload()
     before = descriptors(server.process.pid)
     for _ in range(RELOADS):
         server.reload()
