@@ -144,6 +144,7 @@ static page_ref page_new(struct memory *memory)
 
 static bool node_adopt(struct node *node, struct memory *memory, uint32_t slot, page_ref child)
 {
+    must(node != NULL);
     if (child == 0)
         return false;
     memory_set(memory, node->child[slot], child);
