@@ -73,7 +73,7 @@ NGX_SRCS    := $(wildcard src/nginx/*.c)
 MODULE      := $(B)/ngx_http_weir_module.so
 MODULE_LIST := $(NGX)/objs/ngx_http_weir_module_modules.c
 MODULE_OBJS := $(CORE_OBJS) $(NGX_SRCS:%.c=$(B)/%.o) $(PAGES:.c=.o) $(B)/ngx_http_weir_module_modules.o
-MODULE_LIBS := -lcrypto -lpthread
+MODULE_LIBS := -lcrypto -ljansson -lpthread
 
 CLI         := $(B)/weir
 CLI_OBJS    := $(patsubst %.c,$(B)/%.o,$(wildcard src/cli/*.c))
@@ -87,16 +87,20 @@ FUZZ        := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS     := $(FUZZ:%=$(B)/replay/%)
 FUZZ_LIBS   := -lcrypto -ljansson -lpthread
 
+SIM         := $(B)/sim
+SIM_OBJS    := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
+
 BENCHES     := $(patsubst bench/%.c,$(B)/bench/%,$(wildcard bench/*.c))
 REFERENCE   := $(wildcard src/reference/*.c)
 
-C_FILES     := $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h tests/fuzz/*.c bench/*.c bench/*.h)
+C_FILES     := $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h tests/fuzz/*.c \
+                 tests/sim/*.[ch] bench/*.c bench/*.h)
 
 # --- commands ------------------------------------------------------------------------------------------------------
 
 .DEFAULT_GOAL := help
-.PHONY: help run test asan bench lint format format-check docs fuzz screenshot install-deps clean \
-        all module cli unit replays benches
+.PHONY: help run test asan bench sim lint format format-check docs fuzz screenshot install-deps clean \
+        all module cli unit replays simulator benches
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -118,6 +122,11 @@ bench: ## the figures, one a line: name value unit (bar …)
 	@scripts/install-deps bench
 	@$(MAKE) module benches
 	@bench/run
+
+sim: ## simulated on-sales, every promise checked after every event: SEEDS=1-2000 EVENTS=10000
+	@scripts/install-deps build
+	@$(MAKE) -s simulator
+	@$(SIM) --seeds $(or $(SEEDS),1-2000) --events $(or $(EVENTS),10000)
 
 lint: ## clang-tidy, shellcheck, layers, licence lines: no warnings
 	@scripts/install-deps lint
@@ -164,6 +173,7 @@ module: $(MODULE) $(CLI)
 cli: $(CLI)
 unit: $(UNIT)
 replays: $(REPLAYS)
+simulator: $(SIM)
 benches: $(BENCHES)
 
 $(CORE_LIB): $(CORE_OBJS)
@@ -226,6 +236,11 @@ $(B)/fuzzer/%: $(B)/tests/fuzz/fuzz_%.o $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,link,$@)
 	$(Q)$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(FUZZ_LIBS)
+
+$(SIM): $(SIM_OBJS) $(CORE_LIB)
+	@mkdir -p $(@D)
+	$(call say,link,$@)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ -lcrypto -lpthread
 
 $(B)/bench/%: $(B)/bench/%.o $(CORE_LIB)
 	@mkdir -p $(@D)
