@@ -60,6 +60,31 @@ static void a_batch_in_one_go_comes_once_an_interval(void **state)
     rig_free(&rig);
 }
 
+/* FAILURES 15: nor for the moment between the end of the line and the next tick, however the line ended. */
+static void a_batch_does_not_outlive_its_line(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        struct settings settings = batch_of(20, 10, false);
+        settings.max_active = 1;
+        struct rig rig = rig_new(256, &settings);
+        struct standing standing;
+        uint32_t cleared;
+        struct place inside = rig_place(&rig, 0), waiting = rig_place(&rig, 1);
+        rig_pass(&rig, 100);
+        assert_int_equal(calls(&rig), 1);
+        if (way == 0) {
+            assert_int_equal(room_clear(rig.room, &cleared), ERROR_NONE);
+        } else {
+            assert_int_equal(room_leave(rig.room, &waiting), ERROR_NONE);
+            assert_int_equal(room_leave(rig.room, &inside), ERROR_NONE);
+        }
+        assert_int_equal(rig_join(&rig, 2, &standing), ERROR_NONE);
+        assert_false(standing.is_ready);
+        rig_free(&rig);
+    }
+}
+
 /* FAILURES 15: three waiting, one batch of 500, and the next 497 arrivals walk through. */
 static void a_batch_does_not_reach_beyond_the_end_of_the_line(void **state)
 {
@@ -304,6 +329,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_batch_in_one_go_comes_once_an_interval),
+        cmocka_unit_test(a_batch_does_not_outlive_its_line),
         cmocka_unit_test(a_batch_does_not_reach_beyond_the_end_of_the_line),
         cmocka_unit_test(a_smooth_batch_is_spread_over_its_interval),
         cmocka_unit_test(switching_between_paces_gains_no_calls),
