@@ -81,6 +81,12 @@ struct engine {
 
     /* Why the engine cannot serve now, or NULL. */
     const char *(*trouble)(struct engine *engine);
+
+    /*
+     * Set by whoever wants to see everything that happens in a room, in its order: called after each operation and each tick,
+     * before the next one can begin. NULL, as it is made, costs nothing.
+     */
+    void (*watch)(struct span room, const struct figures *figures);
 };
 
 static inline void engine_submit(struct engine *engine, struct engine_call *call)

@@ -68,7 +68,7 @@ struct engine *local_engine_new(struct local_zone *zone)
 
     if (local == NULL)
         return NULL;
-    *local = (struct local_engine){{local_submit, local_tick, local_trouble}, zone};
+    *local = (struct local_engine){{local_submit, local_tick, local_trouble, NULL}, zone};
     return &local->engine;
 }
 
@@ -452,8 +452,17 @@ static enum error make_for(struct local_zone *zone, struct engine_call *call)
     return names_its_room(call->op) ? ERROR_ROOM_NOT_FOUND : ERROR_TOKEN_NOT_FOUND;
 }
 
-static enum error submit(struct local_zone *zone, struct engine_call *call)
+static void show(const struct engine *engine, const struct room *room)
 {
+    if (engine->watch == NULL)
+        return;
+    struct figures figures = room_figures(room);
+    engine->watch(room_name(room), &figures);
+}
+
+static enum error submit(struct local_engine *local, struct engine_call *call)
+{
+    struct local_zone *zone = local->zone;
     struct slot *slot = slot_enter(zone, call->room);
 
     if (slot == NULL) {
@@ -471,6 +480,7 @@ static enum error submit(struct local_zone *zone, struct engine_call *call)
     if (call->op == ENGINE_DELETE)
         slot->is_used = false;
     stock_trim(zone, room, call->op == ENGINE_DELETE ? 0 : STOCK_LIMIT);
+    show(&local->engine, room);
     slot_unlock(slot);
     return error;
 }
@@ -501,14 +511,14 @@ static void list_rooms(struct local_zone *zone, struct engine_list *list)
 
 static void local_submit(struct engine *engine, struct engine_call *call)
 {
-    struct local_zone *zone = ((struct local_engine *)engine)->zone;
+    struct local_engine *local = (struct local_engine *)engine;
 
     call->retry_after_sec = 0;
     call->error = ERROR_NONE;
     if (call->op == ENGINE_ROOMS)
-        list_rooms(zone, &call->list);
+        list_rooms(local->zone, &call->list);
     else
-        call->error = submit(zone, call);
+        call->error = submit(local, call);
     call->done(call);
 }
 
@@ -525,8 +535,9 @@ static uint64_t elapsed_since(uint64_t *ticked_ms, uint64_t now_ms)
     return *ticked_ms >= now_ms ? 0 : elapsed_ms;
 }
 
-static void slot_tick(struct local_zone *zone, struct slot *slot, uint64_t now_ms)
+static void slot_tick(struct local_engine *local, struct slot *slot, uint64_t now_ms)
 {
+    struct local_zone *zone = local->zone;
     struct room *room = slot_lock(zone, slot);
     uint64_t elapsed_ms = elapsed_since(&slot->ticked_ms, now_ms);
 
@@ -536,17 +547,18 @@ static void slot_tick(struct local_zone *zone, struct slot *slot, uint64_t now_m
         stock_fill(zone, room);
         room_tick(room, elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX);
         stock_trim(zone, room, STOCK_LIMIT);
+        show(&local->engine, room);
     }
     slot_unlock(slot);
 }
 
 static void local_tick(struct engine *engine, uint64_t now_ms)
 {
-    struct local_zone *zone = ((struct local_engine *)engine)->zone;
-    uint32_t rooms = zone->rooms;
+    struct local_engine *local = (struct local_engine *)engine;
+    uint32_t rooms = local->zone->rooms;
 
     for (uint32_t i = 0; i < rooms; i++)
-        slot_tick(zone, &zone->slots[i], now_ms);
+        slot_tick(local, &local->zone->slots[i], now_ms);
 }
 
 static const char *local_trouble(struct engine *engine)

@@ -14,6 +14,7 @@ static ngx_event_t tick_event;
 static ngx_connection_t tick_connection; /* nginx's debug log asks an event for its descriptor */
 
 static void tick_on_timer(ngx_event_t *event);
+static void watch_log(struct span room, const struct figures *figures);
 
 ngx_int_t worker_init(ngx_cycle_t *cycle)
 {
@@ -25,6 +26,8 @@ ngx_int_t worker_init(ngx_cycle_t *cycle)
     engine = local_engine_new(conf->zone);
     if (engine == NULL)
         return NGX_ERROR;
+    if (cycle->log->log_level & NGX_LOG_DEBUG_CORE)
+        engine->watch = watch_log;
     tick_connection.fd = (ngx_socket_t)-1;
     tick_event.handler = tick_on_timer;
     tick_event.data = &tick_connection;
@@ -53,4 +56,21 @@ static void tick_on_timer(ngx_event_t *event)
 {
     engine->tick(engine, ngx_current_msec);
     ngx_add_timer(event, TICK_MS);
+}
+
+/*
+ * With `error_log … debug_core` the log has a line for everything that happens in a room. It is written under the room's lock,
+ * so the lines stand in the order of effects whichever worker wrote them, and every limit can be checked from them.
+ */
+static void watch_log(struct span room, const struct figures *figures)
+{
+    const uint64_t *in = figures->in_state;
+    ngx_str_t name = {room.len, (u_char *)room.data};
+
+    ngx_log_debug(NGX_LOG_DEBUG_CORE, ngx_cycle->log, 0,
+                  "weir room \"%V\" at:%M clock:%uL settings:%uD issued:%uL waiting:%uL away:%uL called:%uL "
+                  "entered:%uL active:%uL calls:%uL refunds:%uL",
+                  &name, ngx_current_msec, figures->clock_ms, figures->settings_version, figures->issued,
+                  in[TICKET_WAITING], in[TICKET_AWAY], in[TICKET_CALLED], in[TICKET_ENTERED],
+                  in[TICKET_ACTIVE], figures->calls, figures->refunds);
 }

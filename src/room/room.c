@@ -518,6 +518,7 @@ struct figures room_figures(const struct room *room)
 {
     struct figures figures = {
         .epoch = room->epoch,
+        .clock_ms = room->clock_ms,
         .issued = room->line.last,
         .calls = room->calls,
         .refunds = room->refunds,

@@ -79,6 +79,7 @@ struct enter {
 
 struct figures {
     uint32_t epoch;
+    uint64_t clock_ms;                /* the room's own time */
     uint64_t in_state[TICKET_STATES]; /* people by state; DONE counts all who ever were */
     uint64_t issued;                  /* tickets ever issued in this epoch */
     uint64_t calls;
