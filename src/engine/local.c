@@ -324,9 +324,10 @@ static void slot_make(struct local_zone *zone, uint32_t index, struct span name,
     slot->ticked_ms = 0;
     room_init(slot->room, zone->pool.base, name, zone->next_epoch, settings);
     memory_set(&zone->pool, zone->next_epoch, zone->next_epoch + 1);
-    if (index == zone->rooms)
-        memory_set(&zone->pool, zone->rooms, index + 1);
     memory_commit(&zone->pool);
+    /* One store, and only now: from here on others may lock it, so it must never be initialised again. */
+    if (index == zone->rooms)
+        zone->rooms = index + 1;
     slot_publish(zone, index);
     slot->is_used = true;
 }
