@@ -343,7 +343,7 @@ static void judge(struct ledger *ledger)
     if (ledger->in_state[TICKET_WAITING] == 0)
         purse_lapse(&ledger->purse); /* FAILURES 15 */
     judge_figures(ledger);
-    if (run.event % CHECK_EVERY == 0)
+    if (run->event % CHECK_EVERY == 0)
         house_check(ledger->house);
 }
 
@@ -695,7 +695,7 @@ void ledger_submit(struct ledger *ledger, struct engine_call *submitted)
 {
     uint32_t spare = house_spare(ledger->house), asked = submitted->people;
 
-    run.event++;
+    run->event++;
     house_submit(ledger->house, submitted);
     event = (struct event){.cause = submitted->op};
     observe(ledger);
@@ -723,7 +723,7 @@ void ledger_submit(struct ledger *ledger, struct engine_call *submitted)
 
 void ledger_tick(struct ledger *ledger, int64_t elapsed_ms)
 {
-    run.event++;
+    run->event++;
     int64_t counts_ms = house_tick(ledger->house, elapsed_ms);
     event = (struct event){.cause = counts_ms < 0 ? CAUSE_NONE : CAUSE_TICK};
     if (counts_ms > 0) {

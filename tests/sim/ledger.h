@@ -68,7 +68,7 @@ void ledger_open(struct ledger *ledger, struct house *house, const struct settin
 void ledger_close(struct ledger *ledger);
 
 /* Each submits one event to the house and judges it. */
-void ledger_submit(struct ledger *ledger, struct engine_call *call);
+void ledger_submit(struct ledger *ledger, struct engine_call *submitted);
 void ledger_tick(struct ledger *ledger, int64_t elapsed_ms);
 
 #endif

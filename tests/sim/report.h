@@ -13,7 +13,7 @@ struct run {
     bool is_traced;
 };
 
-extern struct run run;
+extern struct run *run;
 
 /* A promise was broken: prints seed, event and what was found, and ends the process with status 1. */
 _Noreturn void violated(const char *format, ...) __attribute__((format(printf, 1, 2)));

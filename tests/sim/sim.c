@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,15 +28,16 @@
 struct plan {
     uint64_t first, last;
     uint32_t events, jobs;
+    bool is_traced;
 };
 
-struct run run;
+struct run *run;
 
 void violated(const char *format, ...)
 {
     va_list arguments;
 
-    printf("seed %" PRIu64 " event %" PRIu32 ": ", run.seed, run.event);
+    printf("seed %" PRIu64 " event %" PRIu32 ": ", run->seed, run->event);
     va_start(arguments, format);
     vprintf(format, arguments);
     va_end(arguments);
@@ -48,7 +50,7 @@ void trace(const char *format, ...)
 {
     va_list arguments;
 
-    if (!run.is_traced)
+    if (!run->is_traced)
         return;
     va_start(arguments, format);
     vprintf(format, arguments);
@@ -56,11 +58,10 @@ void trace(const char *format, ...)
     printf("\n");
 }
 
-/* A broken invariant of the room aborts: say of which run. */
-static void on_abort(int signal)
+static _Noreturn void give_up(const char *what)
 {
-    (void)signal;
-    violated("the room aborted (its reason is above)");
+    perror(what);
+    exit(1);
 }
 
 static _Noreturn void usage(void)
@@ -96,12 +97,12 @@ static void read_seeds(struct plan *plan, const char *text)
 
 static struct plan read_arguments(int argc, char **argv)
 {
-    struct plan plan = {1, 2000, 10000, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN)};
+    struct plan plan = {1, 2000, 10000, (uint32_t)sysconf(_SC_NPROCESSORS_ONLN), false};
 
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : NULL;
         if (strcmp(argv[i], "--trace") == 0) {
-            run.is_traced = true;
+            plan.is_traced = true;
             continue;
         }
         if (strcmp(argv[i], "--seeds") == 0 || strcmp(argv[i], "--seed") == 0)
@@ -114,6 +115,8 @@ static struct plan read_arguments(int argc, char **argv)
             usage();
         i++;
     }
+    if (plan.first == plan.last)
+        plan.jobs = 1;
     if (plan.jobs == 0 || plan.jobs > JOBS_MAX || plan.events == 0 || plan.events > 20000)
         usage();
     return plan;
@@ -121,40 +124,55 @@ static struct plan read_arguments(int argc, char **argv)
 
 static void play(const struct plan *plan, uint32_t job)
 {
-    signal(SIGABRT, on_abort);
     for (uint64_t seed = plan->first + job; seed <= plan->last; seed += plan->jobs) {
-        run.seed = seed;
-        run.event = 0;
+        *run = (struct run){seed, 0, plan->is_traced};
         world_play(seed, plan->events);
     }
 }
 
-static void start_jobs(const struct plan *plan, pid_t *jobs)
+/* Where a job is stands in memory that outlives it: a broken invariant of the room aborts without a word about the run. */
+static struct job {
+    pid_t pid;
+    struct run run;
+} * jobs;
+
+static void start_jobs(const struct plan *plan)
 {
+    jobs = mmap(NULL, plan->jobs * sizeof(*jobs), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (jobs == MAP_FAILED)
+        give_up("mmap");
     for (uint32_t job = 0; job < plan->jobs; job++) {
-        jobs[job] = fork();
-        if (jobs[job] < 0) {
-            perror("fork");
-            exit(1);
-        }
-        if (jobs[job] == 0) {
+        jobs[job].pid = fork();
+        if (jobs[job].pid < 0)
+            give_up("fork");
+        if (jobs[job].pid == 0) {
+            run = &jobs[job].run;
             play(plan, job);
             exit(0);
         }
     }
 }
 
+static void end_jobs(const struct plan *plan, pid_t failed, bool is_signalled)
+{
+    for (uint32_t job = 0; job < plan->jobs; job++) {
+        const struct run *at = &jobs[job].run;
+        if (jobs[job].pid != failed)
+            kill(jobs[job].pid, SIGTERM);
+        else if (is_signalled)
+            printf("seed %" PRIu64 " event %" PRIu32 ": the room aborted\n", at->seed, at->event);
+    }
+}
+
 /* The first job that fails ends them all. */
-static bool await_jobs(const struct plan *plan, const pid_t *jobs)
+static bool await_jobs(const struct plan *plan)
 {
     for (uint32_t left = plan->jobs; left > 0; left--) {
         int status;
-        if (wait(&status) < 0 || status == 0)
+        pid_t job = wait(&status);
+        if (job < 0 || status == 0)
             continue;
-        if (WIFSIGNALED(status))
-            printf("a job died of signal %d\n", WTERMSIG(status));
-        for (uint32_t job = 0; job < plan->jobs; job++)
-            kill(jobs[job], SIGTERM);
+        end_jobs(plan, job, WIFSIGNALED(status));
         return false;
     }
     return true;
@@ -163,15 +181,12 @@ static bool await_jobs(const struct plan *plan, const pid_t *jobs)
 int main(int argc, char **argv)
 {
     struct plan plan = read_arguments(argc, argv);
-    pid_t jobs[JOBS_MAX];
 
-    if (plan.first == plan.last) {
-        play(&plan, 0);
-    } else {
-        start_jobs(&plan, jobs);
-        if (!await_jobs(&plan, jobs))
-            return 1;
-    }
+    if (plan.is_traced) /* to the very line before an abort */
+        setvbuf(stdout, NULL, _IOLBF, 0);
+    start_jobs(&plan);
+    if (!await_jobs(&plan))
+        return 1;
     printf("%" PRIu64 " seeds of %" PRIu32 " events: no promise broken\n", plan.last - plan.first + 1,
            plan.events);
     return 0;

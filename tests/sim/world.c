@@ -56,7 +56,7 @@ struct world {
 
 static bool is_over(const struct world *world)
 {
-    return run.event >= world->events;
+    return run->event >= world->events;
 }
 
 static struct holder holder_of(uint64_t number)
@@ -129,7 +129,7 @@ static void trace_settings(const struct settings *settings)
 {
     char text[32];
 
-    if (!run.is_traced)
+    if (!run->is_traced)
         return;
     for (size_t i = 0; i < setting_count; i++) {
         setting_format(&setting_list[i], setting_value(settings, &setting_list[i]), text, sizeof(text));
@@ -161,7 +161,7 @@ static void change_settings(struct world *world)
     }
     if (settings->mode == world->ledger.settings.mode && dice_hits(dice, 2))
         settings->mode = MODE_QUEUE;
-    trace("%" PRIu32 " settings", run.event + 1);
+    trace("%" PRIu32 " settings", run->event + 1);
     trace_settings(settings);
     ledger_submit(&world->ledger, &call);
 }
@@ -178,7 +178,7 @@ static void operate(struct world *world)
     struct engine_call call = {.op = ENGINE_ADVANCE, .people = ONE_OF(dice, 0, 1, 3, 20, 1000000)};
     if (what == 0 && dice_hits(dice, 4))
         call.op = ENGINE_CLEAR;
-    trace("%" PRIu32 " %s %" PRIu32, run.event + 1, call.op == ENGINE_CLEAR ? "clear" : "advance",
+    trace("%" PRIu32 " %s %" PRIu32, run->event + 1, call.op == ENGINE_CLEAR ? "clear" : "advance",
           call.people);
     ledger_submit(&world->ledger, &call);
 }
@@ -201,7 +201,7 @@ static uint32_t join(struct world *world, uint64_t number, struct request_key re
     };
     uint32_t last = ledger->last;
 
-    trace("%" PRIu32 " join of holder %" PRIu64, run.event + 1, number);
+    trace("%" PRIu32 " join of holder %" PRIu64, run->event + 1, number);
     ledger_submit(ledger, &call);
     if (ledger->last == last)
         return call.error == ERROR_NONE ? call.standing.place.count : 0;
@@ -240,7 +240,7 @@ static void send(struct world *world, enum engine_op op, struct place place)
             .place = place, .key_id = (uint8_t)dice_below(&world->dice, 4), .wall_sec = world->wall_sec};
     else
         call.place = place;
-    trace("%" PRIu32 " %s of %" PRIu32, run.event + 1, names[op], place.count);
+    trace("%" PRIu32 " %s of %" PRIu32, run->event + 1, names[op], place.count);
     ledger_submit(&world->ledger, &call);
 }
 
@@ -458,7 +458,7 @@ static void tick(struct world *world)
 {
     int64_t elapsed_ms = choose_elapsed(world);
 
-    trace("%" PRIu32 " tick after %" PRId64 " ms", run.event + 1, elapsed_ms);
+    trace("%" PRIu32 " tick after %" PRId64 " ms", run->event + 1, elapsed_ms);
     ledger_tick(&world->ledger, elapsed_ms);
     /* The wall clock in tickets and passes decides nothing: it may as well do what it likes. */
     world->wall_sec = WALL_FIRST_SEC + dice_below(&world->dice, 100000000);
