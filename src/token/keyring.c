@@ -15,6 +15,7 @@
 #include "token/keyring.h"
 
 #include "base/must.h"
+#include "base/words.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -61,9 +62,6 @@ static bool state_prepare(struct keyring *ring, enum key_purpose purpose, uint8_
 static bool key_derive(struct span secret, const char *info, uint8_t key[KEY_SIZE]);
 static EVP_MD_CTX *pad_digest(const EVP_MD *sha256, const uint8_t key[KEY_SIZE], uint8_t pad);
 static bool id_parse(struct span text, uint8_t *id);
-static struct span line_take(struct span *text);
-static struct span word_take(struct span *line);
-static bool is_blank(char c);
 
 static const char *const infos[KEY_PURPOSE_COUNT] = {
 #define KEY_PURPOSE_INFO(name, info) [KEY_##name] = (info),
@@ -131,8 +129,8 @@ bool keyring_mac(struct keyring *ring, enum key_purpose purpose, uint8_t id, con
 static bool entries_parse(struct span text, struct entries *entries, char *reason)
 {
     for (unsigned number = 1; text.len > 0; number++) {
-        struct span line = line_take(&text), rest = line;
-        struct span first = word_take(&rest);
+        struct span line = words_take_line(&text), rest = line;
+        struct span first = words_take(&rest);
         if (first.len == 0 || first.data[0] == '#')
             continue;
         struct entry entry;
@@ -155,12 +153,12 @@ static bool entries_parse(struct span text, struct entries *entries, char *reaso
 /* NULL, or what is wrong with the line. */
 static const char *entry_parse(struct span line, struct entry *entry)
 {
-    struct span id = word_take(&line);
-    entry->secret = word_take(&line);
+    struct span id = words_take(&line);
+    entry->secret = words_take(&line);
     entry->id = KEYRING_HOLDER_ID;
     if (!span_equal(id, SPAN("holder")) && !id_parse(id, &entry->id))
         return "a key begins with its id, a number from 1 to 255, or with the word holder";
-    if (word_take(&line).len != 0)
+    if (words_take(&line).len != 0)
         return "a key is an id and a secret, and nothing else";
     if (entry->secret.len < KEYRING_SECRET_MIN)
         return "the secret is too short: it needs at least 32 characters";
@@ -269,32 +267,4 @@ static bool id_parse(struct span text, uint8_t *id)
     }
     *id = (uint8_t)number;
     return number <= 255;
-}
-
-static struct span line_take(struct span *text)
-{
-    const char *end = memchr(text->data, '\n', text->len);
-    struct span line = {text->data, end != NULL ? (size_t)(end - text->data) : text->len};
-    size_t taken = end != NULL ? line.len + 1 : line.len;
-    *text = (struct span){text->data + taken, text->len - taken};
-    return line;
-}
-
-static struct span word_take(struct span *line)
-{
-    size_t start = 0;
-    while (start < line->len && is_blank(line->data[start]))
-        start++;
-    size_t end = start;
-    while (end < line->len && !is_blank(line->data[end]))
-        end++;
-    struct span word = {line->data + start, end - start};
-    *line = (struct span){line->data + end, line->len - end};
-    return word;
-}
-
-/* A file that was edited elsewhere may end its lines with a carriage return. */
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
 }
