@@ -19,6 +19,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #define TICK_MS       100
@@ -109,6 +110,12 @@ static struct layout layout_for(uint32_t rooms_max)
 size_t local_zone_least_bytes(uint32_t rooms_max)
 {
     return layout_for(rooms_max).pages + (size_t)rooms_max * STOCK_FILL * PAGE_BYTES;
+}
+
+void local_zone_layout(char *out, size_t size)
+{
+    snprintf(out, size, "%zu/%zu/%zu/%d", sizeof(struct local_zone), sizeof(struct slot), room_bytes_used(),
+             PAGE_BYTES);
 }
 
 static void lock_init(pthread_mutex_t *lock)

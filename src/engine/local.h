@@ -20,6 +20,12 @@ struct local_zone_options {
 /* Bytes that a zone for `rooms_max` rooms needs before it can hold a single ticket in each. */
 size_t local_zone_least_bytes(uint32_t rooms_max);
 
+/*
+ * What tells one layout of a zone from another, as text: two versions of the code that write the same here can use each
+ * other's zone, as far as sizes can tell.
+ */
+void local_zone_layout(char *out, size_t size);
+
 /* Lays out a fresh zone. The memory must be zeroed and page-aligned (4096). */
 struct local_zone *local_zone_init(void *memory, size_t bytes, const struct local_zone_options *options);
 

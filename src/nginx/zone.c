@@ -7,7 +7,7 @@
  * Over a reload nginx hands the same memory to the new configuration if name, size and tag are the same. The tag usually is
  * the module, but a reload that also brings a new module file brings a new address for it, and everybody in line would be
  * forgotten; so the tag is a symbol of nginx itself. What guards against a new module with another idea of the memory is
- * the layout written at its head. Another size or layout is refused: the old workers go on with the old configuration.
+ * the layout written at its head, the sizes of what lies in it included. Another size or layout is refused: the old workers go on with the old configuration.
  */
 #include "nginx/zone.h"
 
@@ -17,11 +17,12 @@
 #define ROOMS_MOST    100000
 #define ZONE_TAG      ((void *)&ngx_http_core_module)
 #define HEAD_BYTES    ((size_t)ngx_pagesize)
-#define LAYOUT        "weir zone 1"
+#define LAYOUT_BYTES  64
+#define LAYOUT        "weir zone 2, " /* raised where a change of meaning leaves every size as it was */
 
 /* What lies before the engine's block. It outlives configurations, and maybe the module that wrote it. */
 struct zone_head {
-    char layout[16];
+    char layout[LAYOUT_BYTES];
     uint32_t rooms_max;
     struct local_zone *zone;
 };
@@ -33,6 +34,7 @@ static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data);
 static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_options *options);
 static ngx_int_t zone_take_over(ngx_shm_zone_t *shm, const struct local_zone_options *options);
 static ngx_int_t rooms_put(ngx_shm_zone_t *shm);
+static void layout_write(char out[LAYOUT_BYTES]);
 
 char *zone_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
@@ -134,7 +136,7 @@ static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_optio
 #endif
     head->zone = local_zone_init((u_char *)head + HEAD_BYTES, bytes - HEAD_BYTES, options);
     head->rooms_max = options->rooms_max;
-    ngx_memcpy(head->layout, LAYOUT, sizeof(LAYOUT));
+    layout_write(head->layout);
     slab->data = head;
     conf->zone = head->zone;
     return NGX_OK;
@@ -144,7 +146,9 @@ static ngx_int_t zone_take_over(ngx_shm_zone_t *shm, const struct local_zone_opt
 {
     struct main_conf *conf = shm->data;
     const struct zone_head *head = ((ngx_slab_pool_t *)shm->shm.addr)->data;
-    if (ngx_memcmp(head->layout, LAYOUT, sizeof(LAYOUT)) != 0) {
+    char layout[LAYOUT_BYTES];
+    layout_write(layout);
+    if (ngx_strncmp(head->layout, layout, LAYOUT_BYTES) != 0) {
         ngx_log_error(NGX_LOG_EMERG, shm->shm.log, 0,
                       "weir_zone was laid out by another version of the module: restart nginx instead");
         return NGX_ERROR;
@@ -174,4 +178,11 @@ static ngx_int_t rooms_put(ngx_shm_zone_t *shm)
         return NGX_ERROR;
     }
     return NGX_OK;
+}
+
+/* With the sizes of everything that lies in the zone, so that a change of one cannot be forgotten here. */
+static void layout_write(char out[LAYOUT_BYTES])
+{
+    ngx_memcpy(out, LAYOUT, sizeof(LAYOUT));
+    local_zone_layout(out + sizeof(LAYOUT) - 1, LAYOUT_BYTES - sizeof(LAYOUT));
 }

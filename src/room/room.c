@@ -60,6 +60,11 @@ struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
     return room;
 }
 
+size_t room_bytes_used(void)
+{
+    return sizeof(struct room);
+}
+
 struct span room_name(const struct room *room)
 {
     return (struct span){room->name, room->name_len};

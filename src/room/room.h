@@ -104,6 +104,9 @@ struct figures {
 struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
                        const struct settings *settings);
 
+/* How many of them this version of the code uses: another number is another layout. */
+size_t room_bytes_used(void);
+
 struct span room_name(const struct room *room);
 struct memory *room_memory(struct room *room);
 const struct settings *room_settings(const struct room *room);
