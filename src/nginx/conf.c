@@ -10,6 +10,7 @@
  */
 #include "nginx/conf.h"
 
+#include "nginx/api_admin.h"
 #include "nginx/api_queue.h"
 #include "nginx/body.h"
 #include "nginx/health.h"
@@ -21,6 +22,7 @@
 static void conf_install(ngx_conf_t *cf, struct loc_conf *conf);
 static void api_relax(ngx_conf_t *cf, ngx_http_core_loc_conf_t *core);
 static char *location_check(ngx_conf_t *cf, const char *directive);
+static char *admin_location_check(ngx_conf_t *cf);
 static ngx_int_t gates_check(ngx_conf_t *cf, struct main_conf *conf);
 
 void *conf_create_main(ngx_conf_t *cf)
@@ -63,6 +65,8 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
         conf->handler = above->handler;
         conf->is_api = above->is_api;
     }
+    if (conf->handler == api_admin_handler) /* no other site's page has any business there */
+        conf->origins = NULL;
     conf_install(cf, conf);
     return NGX_CONF_OK;
 }
@@ -112,12 +116,16 @@ char *conf_api_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
         conf->handler = api_queue_handler;
     else if (span_equal(span_of_str(words[1]), SPAN("health")))
         conf->handler = health_handler;
+    else if (span_equal(span_of_str(words[1]), SPAN("admin")))
+        conf->handler = api_admin_handler;
     else
-        return "must be queue or health";
+        return "must be queue, admin or health";
     conf->is_api = true;
     struct srv_conf *server = ngx_http_conf_get_module_srv_conf(cf, ngx_http_weir_module);
     server->has_api = true;
     conf_note_need(cf);
+    if (conf->handler == api_admin_handler)
+        return admin_location_check(cf);
     return conf->handler == api_queue_handler ? location_check(cf, "weir_api queue") : NGX_CONF_OK;
 }
 
@@ -129,6 +137,18 @@ char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     conf->handler = page_handler;
     conf_note_need(cf);
     return location_check(cf, "weir_page");
+}
+
+static char *admin_location_check(ngx_conf_t *cf)
+{
+    struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
+    ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    ngx_str_t *words = cf->args->elts;
+    if (core->exact_match || core->regex != NULL || core->noname || core->named)
+        return "admin belongs in a location with a prefix, such as /weir/api/";
+    if (conf->admin.what.len == 0)
+        conf->admin = conf_mention(cf, words[0]);
+    return location_check(cf, "weir_api admin");
 }
 
 /* What follows the location's name is one segment of the path; without the slash it would be half a word. */
@@ -176,6 +196,11 @@ ngx_int_t conf_check(ngx_conf_t *cf)
                       conf->rooms.nelts, conf->rooms_max, conf->rooms.nelts);
         return NGX_ERROR;
     }
+    if (conf->admin.what.len > 0 && conf->operators == NULL)
+        ngx_log_error(
+            NGX_LOG_WARN, cf->log, 0,
+            "\"weir_api admin\" in %V:%ui answers 404 to everybody: there is no weir_admin_token_file",
+            &conf->admin.file, conf->admin.line);
     return gates_check(cf, conf);
 }
 

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 struct keyring;
+struct operators;
 struct local_zone;
 
 /* Something that was written, and where: for a sentence about it later. */
@@ -36,14 +37,16 @@ struct main_conf {
     ngx_shm_zone_t *shm; /* NULL: no weir_zone */
     uint32_t rooms_max;
     struct local_zone *zone;
-    struct keyring *keys; /* NULL: no weir_secret_file */
-    ngx_array_t rooms;    /* struct room_conf */
-    bool has_rooms_rule;  /* weir_rooms was written */
+    struct keyring *keys;        /* NULL: no weir_secret_file */
+    struct operators *operators; /* NULL: no weir_admin_token_file */
+    ngx_array_t rooms;           /* struct room_conf */
+    bool has_rooms_rule;         /* weir_rooms was written */
     bool makes_rooms;
     struct settings made_settings; /* of rooms made by their first join */
     ngx_array_t gates;             /* struct conf_mention of rooms that a weir_gate names in so many words */
     ngx_int_t real_peer;           /* index of $realip_remote_addr, or NGX_ERROR without that module */
     struct conf_mention need;      /* the first directive that cannot work without zone and secret */
+    struct conf_mention admin;     /* the first weir_api admin */
 };
 
 struct srv_conf {

@@ -8,58 +8,69 @@
  *
  * DIRECTIVE(name, syntax, default, contexts, flags, level, set, help)
  */
-#define DIRECTIVE_LIST(DIRECTIVE)                                                                         \
-    DIRECTIVE("weir_zone", "weir_zone SIZE [rooms=N];", "none; required", "http",                         \
-              NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE12, NGX_HTTP_MAIN_CONF_OFFSET, zone_directive,            \
-              "The shared memory that holds all rooms, and how many rooms it has place for (64 if not "   \
-              "said). One zone serves the whole nginx. A reload keeps it, and everybody in it; another "  \
-              "size or another number of rooms needs a restart.")                                         \
-    DIRECTIVE("weir_secret_file", "weir_secret_file PATH;", "none; required", "http",                     \
-              NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, NGX_HTTP_MAIN_CONF_OFFSET, secret_directive,           \
-              "The file with the master secret, relative to the folder of nginx.conf. It must be "        \
-              "readable by its owner alone (mode 0600 or 0400). Every key is derived from it.")           \
-    DIRECTIVE("weir_room", "weir_room NAME [setting=value ...];", "none", "http",                         \
-              NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, NGX_HTTP_MAIN_CONF_OFFSET, rooms_room_directive,       \
-              "A room and its settings (see the settings reference). A reload gives a living room its "   \
-              "new settings; nobody loses a place by that.")                                              \
-    DIRECTIVE("weir_rooms", "weir_rooms listed | auto [setting=value ...];", "listed", "http",            \
-              NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, NGX_HTTP_MAIN_CONF_OFFSET, rooms_directive,            \
-              "What happens to a join into a room that no weir_room names: `listed` refuses it, `auto` "  \
-              "makes the room with the settings given here, as long as the zone has place for another.")  \
-    DIRECTIVE("weir_user", "weir_user $variable [from=CIDR ...] | off;", "off", "http, server, location", \
-              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                \
-              NGX_HTTP_LOC_CONF_OFFSET, identity_directive,                                               \
-              "The identity of a signed-in visitor: 1 to 256 bytes. With `from` it is believed only if "  \
-              "the connection itself, whatever realip made of it, comes from one of these ranges "        \
-              "(`unix:` is one too): needed wherever the variable is something a client could send. "     \
-              "Without an identity a visitor is known by a signed cookie.")                               \
-    DIRECTIVE("weir_cors", "weir_cors ORIGIN ... | off;", "off", "http, server, location",                \
-              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                \
-              NGX_HTTP_LOC_CONF_OFFSET, cors_directive,                                                   \
-              "Origins whose pages may call the API from a browser, each written in full "                \
-              "(`https://shop.example`).")                                                                \
-    DIRECTIVE("weir_idempotency", "weir_idempotency optional | required;", "optional",                    \
-              "http, server, location",                                                                   \
-              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1,                \
-              NGX_HTTP_LOC_CONF_OFFSET, conf_idempotency_directive,                                       \
-              "Whether join and enter must carry an Idempotency-Key.")                                    \
-    DIRECTIVE("weir_api", "weir_api queue | health;", "none", "location",                                 \
-              NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1, NGX_HTTP_LOC_CONF_OFFSET, conf_api_directive,           \
-              "`queue` answers the queue API in a location such as `/api/v1/queue/`; `health` answers "   \
-              "`/healthz` and `/readyz`. In such a location the request body is limited to 16 KiB "       \
-              "whatever client_max_body_size says, and tokens in the query are masked in the logs.")      \
-    DIRECTIVE("weir_page", "weir_page;", "none", "location", NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS,         \
-              NGX_HTTP_LOC_CONF_OFFSET, conf_page_directive,                                              \
-              "Serves the waiting page for `/queue/{room}` in a location such as `/queue/`.")             \
-    DIRECTIVE("weir_gate", "weir_gate room=NAME|$variable [page=PREFIX] | off;", "off",                   \
-              "http, server, location",                                                                   \
-              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE12,               \
-              NGX_HTTP_LOC_CONF_OFFSET, gate_directive,                                                   \
-              "Lets only passes of this room through. Without one, a browser's navigation is sent to "    \
-              "the waiting page (PREFIX and the room's name; PREFIX is `/queue/` if not said) and any "   \
-              "other request gets 403. Gate the server as a whole and switch it off where the way is "    \
-              "free. What goes on to the shop carries X-Weir-Room, X-Weir-User, X-Weir-Session and "      \
-              "X-Weir-Tier; whatever a client sent under such names is removed. (`return` answers "       \
+#define DIRECTIVE_LIST(DIRECTIVE)                                                                          \
+    DIRECTIVE("weir_zone", "weir_zone SIZE [rooms=N];", "none; required", "http",                          \
+              NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE12, NGX_HTTP_MAIN_CONF_OFFSET, zone_directive,             \
+              "The shared memory that holds all rooms, and how many rooms it has place for (64 if not "    \
+              "said). One zone serves the whole nginx. A reload keeps it, and everybody in it; another "   \
+              "size or another number of rooms needs a restart.")                                          \
+    DIRECTIVE("weir_secret_file", "weir_secret_file PATH;", "none; required", "http",                      \
+              NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, NGX_HTTP_MAIN_CONF_OFFSET, secret_directive,            \
+              "The file with the master secret, relative to the folder of nginx.conf. It must be "         \
+              "readable by its owner alone (mode 0600 or 0400). Every key is derived from it.")            \
+    DIRECTIVE(                                                                                             \
+        "weir_admin_token_file", "weir_admin_token_file PATH;", "none: the operator's API is off", "http", \
+        NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, NGX_HTTP_MAIN_CONF_OFFSET, admin_token_directive,             \
+        "The file with the tokens of the operator's API: up to 16 lines `NAME TOKEN`, a name for the log " \
+        "and a token of "                                                                                  \
+        "32 to 256 printable characters. Like the secret file it must be readable by its owner alone. A "  \
+        "reload takes a changed file. `$weir_admin` is the name that a "                                   \
+        "request's token belongs to, empty without a valid one: for `limit_req` and for the access log.")  \
+    DIRECTIVE("weir_room", "weir_room NAME [setting=value ...];", "none", "http",                          \
+              NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, NGX_HTTP_MAIN_CONF_OFFSET, rooms_room_directive,        \
+              "A room and its settings (see the settings reference). A reload gives a living room its "    \
+              "new settings; nobody loses a place by that.")                                               \
+    DIRECTIVE("weir_rooms", "weir_rooms listed | auto [setting=value ...];", "listed", "http",             \
+              NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, NGX_HTTP_MAIN_CONF_OFFSET, rooms_directive,             \
+              "What happens to a join into a room that no weir_room names: `listed` refuses it, `auto` "   \
+              "makes the room with the settings given here, as long as the zone has place for another.")   \
+    DIRECTIVE("weir_user", "weir_user $variable [from=CIDR ...] | off;", "off", "http, server, location",  \
+              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                 \
+              NGX_HTTP_LOC_CONF_OFFSET, identity_directive,                                                \
+              "The identity of a signed-in visitor: 1 to 256 bytes. With `from` it is believed only if "   \
+              "the connection itself, whatever realip made of it, comes from one of these ranges "         \
+              "(`unix:` is one too): needed wherever the variable is something a client could send. "      \
+              "Without an identity a visitor is known by a signed cookie.")                                \
+    DIRECTIVE("weir_cors", "weir_cors ORIGIN ... | off;", "off", "http, server, location",                 \
+              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                 \
+              NGX_HTTP_LOC_CONF_OFFSET, cors_directive,                                                    \
+              "Origins whose pages may call the API from a browser, each written in full "                 \
+              "(`https://shop.example`).")                                                                 \
+    DIRECTIVE("weir_idempotency", "weir_idempotency optional | required;", "optional",                     \
+              "http, server, location",                                                                    \
+              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1,                 \
+              NGX_HTTP_LOC_CONF_OFFSET, conf_idempotency_directive,                                        \
+              "Whether join and enter must carry an Idempotency-Key.")                                     \
+    DIRECTIVE("weir_api", "weir_api queue | admin | health;", "none", "location",                          \
+              NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1, NGX_HTTP_LOC_CONF_OFFSET, conf_api_directive,            \
+              "`queue` answers the queue API in a location such as `/api/v1/queue/`; `health` answers "    \
+              "`/healthz` and `/readyz`; `admin` answers the operator's API in a location such as "        \
+              "`/weir/api/`, to those "                                                                    \
+              "with a token of weir_admin_token_file; without such a file it answers 404, and weir_cors "  \
+              "does not apply there. In such a location the request body is limited to 16 KiB "            \
+              "whatever client_max_body_size says, and tokens in the query are masked in the logs.")       \
+    DIRECTIVE("weir_page", "weir_page;", "none", "location", NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS,          \
+              NGX_HTTP_LOC_CONF_OFFSET, conf_page_directive,                                               \
+              "Serves the waiting page for `/queue/{room}` in a location such as `/queue/`.")              \
+    DIRECTIVE("weir_gate", "weir_gate room=NAME|$variable [page=PREFIX] | off;", "off",                    \
+              "http, server, location",                                                                    \
+              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE12,                \
+              NGX_HTTP_LOC_CONF_OFFSET, gate_directive,                                                    \
+              "Lets only passes of this room through. Without one, a browser's navigation is sent to "     \
+              "the waiting page (PREFIX and the room's name; PREFIX is `/queue/` if not said) and any "    \
+              "other request gets 403. Gate the server as a whole and switch it off where the way is "     \
+              "free. What goes on to the shop carries X-Weir-Room, X-Weir-User, X-Weir-Session and "       \
+              "X-Weir-Tier; whatever a client sent under such names is removed. (`return` answers "        \
               "before any gate is reached: what it says is for everybody.)")
 
 #endif

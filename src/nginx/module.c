@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The module as nginx sees it: its directives, its contexts and where it hooks in. */
+#include "nginx/admin_token.h"
 #include "nginx/conf.h"
 #include "nginx/cors.h"
 #include "nginx/directives.h"
@@ -26,6 +27,7 @@ static ngx_command_t commands[] = {
         ngx_null_command};
 
 static ngx_http_module_t context = {
+    .preconfiguration = admin_token_add_variable,
     .postconfiguration = module_init,
     .create_main_conf = conf_create_main,
     .create_srv_conf = conf_create_srv,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * An answer is a few hundred bytes: one buffer, written once, sent with its length. Everything that goes into the JSON is a
- * number, a token of ours, a room id or a request id, all of alphabets that need no escaping.
+ * number, a token of ours, a room id or a request id, all of alphabets that need no escaping; but for a message that quotes.
  */
 #include "nginx/reply.h"
 
@@ -11,7 +11,10 @@
 
 #define ENVELOPE_BYTES 1024 /* code and message of the longest row, an id of 128 bytes, a number */
 
-static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body);
+static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_t *body);
+static ngx_buf_t *envelope_write(ngx_http_request_t *r, enum error error, struct span message,
+                                 uint32_t retry_after_sec, struct span redirect_to);
+static void message_add(ngx_buf_t *body, struct span message);
 
 ngx_buf_t *reply_buffer(ngx_http_request_t *r, size_t size)
 {
@@ -20,11 +23,17 @@ ngx_buf_t *reply_buffer(ngx_http_request_t *r, size_t size)
 
 ngx_int_t reply_json(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body)
 {
+    ngx_chain_t piece = {body, NULL};
     if (body == NULL)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    return reply_json_pieces(r, status, &piece, body->last - body->pos);
+}
+
+ngx_int_t reply_json_pieces(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_t *body, off_t bytes)
+{
     ngx_str_set(&r->headers_out.content_type, "application/json");
     r->headers_out.content_type_len = r->headers_out.content_type.len;
-    r->headers_out.content_length_n = body->last - body->pos;
+    r->headers_out.content_length_n = bytes;
     return reply_send(r, status, body);
 }
 
@@ -36,20 +45,27 @@ ngx_int_t reply_empty(ngx_http_request_t *r, ngx_uint_t status)
     return reply_send(r, status, NULL);
 }
 
-static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body)
+static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_t *body)
+{
+    ngx_int_t rc = reply_open(r, status);
+    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only || body == NULL)
+        return rc;
+    ngx_chain_t *last = body;
+    while (last->next != NULL)
+        last = last->next;
+    last->buf->last_buf = r == r->main;
+    last->buf->last_in_chain = 1;
+    return ngx_http_output_filter(r, body);
+}
+
+ngx_int_t reply_open(ngx_http_request_t *r, ngx_uint_t status)
 {
     request_of(r)->is_answered = true;
     r->err_status = 0; /* what an error_page on the way here made of the status */
     r->headers_out.status = status;
     if (reply_common_headers(r) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    ngx_int_t rc = ngx_http_send_header(r);
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only || body == NULL)
-        return rc;
-    body->last_buf = r == r->main;
-    body->last_in_chain = 1;
-    ngx_chain_t out = {body, NULL};
-    return ngx_http_output_filter(r, &out);
+    return ngx_http_send_header(r);
 }
 
 ngx_int_t reply_common_headers(ngx_http_request_t *r)
@@ -64,10 +80,16 @@ ngx_int_t reply_common_headers(ngx_http_request_t *r)
 
 ngx_int_t reply_error(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec)
 {
+    return reply_error_saying(r, error, retry_after_sec, span_of(error_info(error)->message));
+}
+
+ngx_int_t reply_error_saying(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec,
+                             struct span message)
+{
     uint32_t wait_sec = reply_retry_after(error, retry_after_sec);
     if (wait_sec > 0 && reply_header_number(r, SPAN("Retry-After"), wait_sec) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    ngx_buf_t *body = reply_envelope(r, error, wait_sec, SPAN_NONE);
+    ngx_buf_t *body = envelope_write(r, error, message, wait_sec, SPAN_NONE);
     return reply_json(r, (ngx_uint_t)error_info(error)->http_status, body);
 }
 
@@ -80,15 +102,21 @@ ngx_int_t reply_error_with_redirect(ngx_http_request_t *r, enum error error, str
 ngx_buf_t *reply_envelope(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec,
                           struct span redirect_to)
 {
-    const struct error_info *info = error_info(error);
+    return envelope_write(r, error, span_of(error_info(error)->message), retry_after_sec, redirect_to);
+}
+
+static ngx_buf_t *envelope_write(ngx_http_request_t *r, enum error error, struct span message,
+                                 uint32_t retry_after_sec, struct span redirect_to)
+{
     struct request *request = request_of(r);
-    ngx_buf_t *body = request != NULL ? reply_buffer(r, ENVELOPE_BYTES + redirect_to.len) : NULL;
+    size_t size = ENVELOPE_BYTES + 2 * message.len + redirect_to.len;
+    ngx_buf_t *body = request != NULL ? reply_buffer(r, size) : NULL;
     if (body == NULL)
         return NULL;
     TEXT_ADD(body, "{\"error\":{\"code\":\"");
-    text_add(body, span_of(info->code));
+    text_add(body, span_of(error_info(error)->code));
     TEXT_ADD(body, "\",\"message\":\"");
-    text_add(body, span_of(info->message));
+    message_add(body, message);
     TEXT_ADD(body, "\",\"trace_id\":\"");
     text_add(body, request->id);
     TEXT_ADD(body, "\"");
@@ -104,6 +132,17 @@ ngx_buf_t *reply_envelope(ngx_http_request_t *r, enum error error, uint32_t retr
     }
     TEXT_ADD(body, "}");
     return body;
+}
+
+/* It may quote what was sent. */
+static void message_add(ngx_buf_t *body, struct span message)
+{
+    for (size_t i = 0; i < message.len; i++) {
+        char c = message.data[i];
+        if (c == '"' || c == '\\')
+            TEXT_ADD(body, "\\");
+        text_add(body, c >= ' ' && c <= '~' ? (struct span){&message.data[i], 1} : SPAN("?"));
+    }
 }
 
 uint32_t reply_retry_after(enum error error, uint32_t retry_after_sec)

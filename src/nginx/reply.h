@@ -16,11 +16,21 @@ ngx_buf_t *reply_buffer(ngx_http_request_t *r, size_t size);
 
 ngx_int_t reply_json(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body);
 
+/* The same for a body in pieces, `bytes` in all. */
+ngx_int_t reply_json_pieces(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_t *body, off_t bytes);
+
+/* The head of an answer whose body follows, piece by piece, for as long as it goes on. */
+ngx_int_t reply_open(ngx_http_request_t *r, ngx_uint_t status);
+
 /* No body. */
 ngx_int_t reply_empty(ngx_http_request_t *r, ngx_uint_t status);
 
 /* The envelope. `retry_after_sec` 0: as the error itself suggests. */
 ngx_int_t reply_error(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec);
+
+/* The envelope with other words than the error's own. What cannot stand in a log or on a terminal is replaced by `?`. */
+ngx_int_t reply_error_saying(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec,
+                             struct span message);
 
 /* The envelope with a place to go to, "redirectTo", unless that is empty. */
 ngx_int_t reply_error_with_redirect(ngx_http_request_t *r, enum error error, struct span redirect_to);

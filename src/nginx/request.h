@@ -21,6 +21,7 @@ struct sent {
 };
 
 struct queue_state; /* api_queue.c */
+struct admin_state; /* admin.h */
 struct gate_state;  /* gate.c */
 
 struct request {
@@ -35,6 +36,7 @@ struct request {
     struct body body;
     struct call call;
     struct queue_state *queue;
+    struct admin_state *admin;
     struct gate_state *gate;
 };
 

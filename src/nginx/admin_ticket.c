@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A ticket or a pass as the server knows it, for whoever answers "I was in line and now I am not". Looking is not noticed:
+ * it renews nothing and keeps nobody's place alive.
+ */
+#include "base/room_id.h"
+#include "nginx/admin.h"
+#include "nginx/reply.h"
+#include "nginx/text.h"
+#include "token/pass.h"
+#include "token/ticket.h"
+
+#define TICKET_BYTES 640
+
+struct admin_ticket {
+    bool is_pass;
+    uint64_t exp_sec; /* of a pass */
+    char room[ROOM_ID_MAX];
+};
+
+static enum admin_next ticket_tell(ngx_http_request_t *r, struct admin_state *state);
+static bool ticket_read(ngx_http_request_t *r, struct admin_state *state, struct span token);
+static bool pass_read(ngx_http_request_t *r, struct admin_state *state, struct span token);
+static void ticket_add(ngx_buf_t *body, const struct admin_state *state, const struct standing *standing);
+static void number_add(ngx_buf_t *body, struct span name, uint32_t number);
+static void flag_add(ngx_buf_t *body, struct span name, bool is_set);
+
+enum admin_next ticket_begin(ngx_http_request_t *r, struct admin_state *state)
+{
+    json_t *sent = json_object_get(state->body, "token");
+    if (json_string_length(sent) == 0)
+        return admin_refuse_saying(r, state, ERROR_MISSING_TOKEN, "token must be a ticket or a pass");
+    struct span token = {json_string_value(sent), json_string_length(sent)};
+    state->ticket = ngx_pcalloc(r->pool, sizeof(*state->ticket));
+    if (state->ticket == NULL)
+        return admin_refuse(r, state, ERROR_ENGINE_UNAVAILABLE);
+    if (!ticket_read(r, state, token) && !pass_read(r, state, token))
+        return admin_refuse(r, state, ERROR_TOKEN_NOT_FOUND);
+    return admin_ask(r, state, ENGINE_LOOK, ticket_tell);
+}
+
+static bool ticket_read(ngx_http_request_t *r, struct admin_state *state, struct span token)
+{
+    struct ticket_claims claims;
+    if (token.len > TICKET_TOKEN_MAX ||
+        !ticket_verify(conf_main(r)->keys, token, &claims, state->ticket->room))
+        return false;
+    state->room = claims.room;
+    admin_call(r)->place = (struct place){claims.epoch, claims.count, claims.holder};
+    return true;
+}
+
+static bool pass_read(ngx_http_request_t *r, struct admin_state *state, struct span token)
+{
+    struct pass_claims claims;
+    size_t size = PASS_SCRATCH(token.len);
+    char *scratch = token.len <= PASS_TOKEN_MAX ? ngx_pnalloc(r->pool, size) : NULL;
+    bool is_ours = false;
+    for (int tier = 1; tier <= 2 && !is_ours && scratch != NULL; tier++)
+        is_ours = pass_verify(conf_main(r)->keys, tier, token, (uint64_t)ngx_time(), &claims, scratch, size);
+    if (!is_ours)
+        return false;
+    state->room = claims.room;
+    state->ticket->is_pass = true;
+    state->ticket->exp_sec = claims.exp_sec;
+    admin_call(r)->place = (struct place){claims.epoch, claims.count, claims.holder};
+    return true;
+}
+
+static enum admin_next ticket_tell(ngx_http_request_t *r, struct admin_state *state)
+{
+    const struct engine_call *call = admin_call(r);
+    if (call->error != ERROR_NONE)
+        return admin_refuse(r, state, call->error);
+    ngx_buf_t *body = reply_buffer(r, TICKET_BYTES);
+    if (body != NULL)
+        ticket_add(body, state, &call->standing);
+    return admin_tell(r, state, NGX_HTTP_OK, body);
+}
+
+static void ticket_add(ngx_buf_t *body, const struct admin_state *state, const struct standing *standing)
+{
+    TEXT_ADD(body, "{\"kind\":\"");
+    text_add(body, state->ticket->is_pass ? SPAN("pass") : SPAN("ticket"));
+    TEXT_ADD(body, "\",\"room\":\"");
+    text_add(body, state->room);
+    TEXT_ADD(body, "\",\"state\":\"");
+    text_add(body, span_of(ticket_life(standing->state)->name));
+    TEXT_ADD(body, "\"");
+    number_add(body, SPAN(",\"epoch\":"), standing->place.epoch);
+    number_add(body, SPAN(",\"count\":"), standing->place.count);
+    number_add(body, SPAN(",\"position\":"), standing->position);
+    number_add(body, SPAN(",\"issued_at\":"), standing->issued_sec);
+    if (state->ticket->is_pass)
+        number_add(body, SPAN(",\"expires_at\":"), (uint32_t)state->ticket->exp_sec);
+    flag_add(body, SPAN(",\"trusted\":"), standing->is_trusted);
+    number_add(body, SPAN(",\"waited_sec\":"), standing->waited_sec);
+    number_add(body, SPAN(",\"eta_sec\":"), standing->eta_sec);
+    number_add(body, SPAN(",\"eta_low_sec\":"), standing->eta_low_sec);
+    number_add(body, SPAN(",\"eta_high_sec\":"), standing->eta_high_sec);
+    flag_add(body, SPAN(",\"ready_for_entry\":"), standing->is_ready);
+    TEXT_ADD(body, "}");
+}
+
+static void number_add(ngx_buf_t *body, struct span name, uint32_t number)
+{
+    text_add(body, name);
+    text_add_number(body, number);
+}
+
+static void flag_add(ngx_buf_t *body, struct span name, bool is_set)
+{
+    text_add(body, name);
+    text_add(body, is_set ? SPAN("true") : SPAN("false"));
+}
