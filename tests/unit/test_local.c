@@ -600,10 +600,9 @@ static void join_first(struct fixture *f)
 }
 
 /* How many instructions it takes when nobody is killed. */
-static uint32_t steps_of(void (*act)(struct fixture *f))
+static uint32_t steps_of(struct fixture (*prepare)(void), void (*act)(struct fixture *f))
 {
-    struct settings settings = patient();
-    struct fixture f = fixture_new(2, 40, true, &settings);
+    struct fixture f = prepare();
     uint32_t left = UINT32_MAX;
 
     step_and_kill(&f, act, &left);
@@ -611,28 +610,66 @@ static uint32_t steps_of(void (*act)(struct fixture *f))
     return UINT32_MAX - left;
 }
 
+/* Whatever was left behind, the join is made good, once, and no page is lost. */
+static void expect_joined_once(struct fixture *f)
+{
+    struct standing standing;
+
+    for (int again = 0; again < 2; again++) {
+        assert_int_equal(join(f->engine, "a", 1, &standing), ERROR_NONE);
+        assert_int_equal(standing.place.count, 1);
+        assert_true(standing.is_ready);
+    }
+    f->engine->tick(f->engine, 1000);
+    assert_int_equal(join(f->engine, "b", 1, &standing), ERROR_NONE);
+    assert_int_equal(join(f->engine, "c", 1, &standing), ERROR_QUEUE_FULL);
+    assert_int_equal(figures_of(f->engine, "a").issued, 1);
+}
+
+static struct fixture no_rooms(void)
+{
+    struct settings settings = patient();
+
+    return fixture_new(2, 40, true, &settings);
+}
+
 /* The first join of a room that is not there: it is made, given pages, and joined. */
 static void a_maker_killed_anywhere_leaves_no_room_or_a_whole_one(void **state)
 {
-    struct settings settings = patient();
     struct dice dice = {10};
-    uint32_t total = steps_of(join_first);
+    uint32_t total = steps_of(no_rooms, join_first);
     (void)state;
 
     for (int kills = 0; kills < 8; kills++) {
-        struct fixture f = fixture_new(2, 40, true, &settings);
-        struct standing standing;
+        struct fixture f = no_rooms();
         uint32_t steps = dice_below(&dice, total);
         step_and_kill(&f, join_first, &steps);
-        for (int again = 0; again < 2; again++) {
-            assert_int_equal(join(f.engine, "a", 1, &standing), ERROR_NONE);
-            assert_int_equal(standing.place.count, 1);
-            assert_true(standing.is_ready);
-        }
-        f.engine->tick(f.engine, 1000);
-        assert_int_equal(join(f.engine, "b", 1, &standing), ERROR_NONE);
-        assert_int_equal(join(f.engine, "c", 1, &standing), ERROR_QUEUE_FULL);
-        assert_int_equal(figures_of(f.engine, "a").issued, 1);
+        expect_joined_once(&f);
+        fixture_free(&f);
+    }
+}
+
+static struct fixture an_empty_room(void)
+{
+    struct settings settings = patient();
+    struct fixture f = no_rooms();
+
+    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings), ERROR_NONE);
+    return f;
+}
+
+/* The first join of a room that has no pages yet: they are moved to it from the zone, one by one. */
+static void a_worker_killed_while_moving_pages_loses_none(void **state)
+{
+    struct dice dice = {12};
+    uint32_t total = steps_of(an_empty_room, join_first);
+    (void)state;
+
+    for (int kills = 0; kills < 60; kills++) {
+        struct fixture f = an_empty_room();
+        uint32_t steps = dice_below(&dice, kills % 4 == 0 ? total : total / 3);
+        step_and_kill(&f, join_first, &steps);
+        expect_joined_once(&f);
         fixture_free(&f);
     }
 }
@@ -649,6 +686,7 @@ int main(void)
         cmocka_unit_test(a_pause_or_a_jump_counts_one_second_and_ticking_goes_on),
         cmocka_unit_test(workers_killed_at_random_lose_nothing_and_block_nobody),
         cmocka_unit_test(a_maker_killed_anywhere_leaves_no_room_or_a_whole_one),
+        cmocka_unit_test(a_worker_killed_while_moving_pages_loses_none),
     };
     return cmocka_run_group_tests_name("local", tests, NULL, NULL);
 }
