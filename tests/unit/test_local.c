@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -435,8 +436,10 @@ static void hire(struct crash *crash, uint32_t worker)
     pid_t pid = fork();
 
     assert_true(pid >= 0);
-    if (pid == 0)
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test leaves nobody behind */
         work(crash, worker, seed);
+    }
     crash->pid[worker] = pid;
 }
 
