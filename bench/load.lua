@@ -31,5 +31,4 @@ end
 
 function keep_token(status, headers, body)
     tokens:write(body:match('"waiting_token":"([^"]+)"'), "\n")
-    tokens:flush()
 end
