@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """What the end-to-end tests stand on: a real nginx with the module, and clients that talk to it."""
 
+from .admin import Admin
 from .api import Api
 from .crowd import at_once
 from .http import Client, Response, raw
@@ -10,6 +11,6 @@ from .ticket import place_of
 from .wait import wait_until
 
 __all__ = [
-    "Api", "Caller", "Client", "Nginx", "Person", "Response", "at_once", "free_port", "module_path", "place_of", "raw",
+    "Admin", "Api", "Caller", "Client", "Nginx", "Person", "Response", "at_once", "free_port", "module_path", "place_of", "raw",
     "wait_until",
 ]

@@ -14,6 +14,7 @@ import socket
 import subprocess
 from pathlib import Path
 
+from .admin import Admin
 from .api import Api
 from .http import Client
 from .wait import wait_until
@@ -63,6 +64,10 @@ SERVER = """
         location /queue/ { weir_page; }
 """
 
+ADMIN = """
+        location /weir/api/ { weir_api admin; }
+"""
+
 # The shop says what it was asked, so that a test can see what came through the gate.
 SHOP = """
         default_type application/json;
@@ -97,11 +102,13 @@ class Nginx:
     auto      weir_rooms auto instead of listed
     http, server, main, events, listen, shop   further configuration, as text, at its place
     module    path of the module, if not the one under test
+    admin     names of operators, each of which gets a token; without any the operator's API is off
     api       False leaves the API, health and page locations out of the server
     """
 
     def __init__(self, folder, rooms=None, gate=None, zone="32m", auto=False, workers=2, http="", server="", main="",
-                 events="", listen="", shop=SHOP, api=True, log_level="info", module=None):
+                 events="", listen="", shop=SHOP, api=True, log_level="info", module=None,
+                 admin=()):
         self.dir = Path(folder)
         self.dir.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
@@ -113,6 +120,9 @@ class Nginx:
         self.expected = []
         self.secret_file = self.dir / "secret"
         self.write_secret(f"1 {secrets.token_hex(32)}\n")
+        self.admin_token_file = self.dir / "admin-token"
+        self.admin_tokens = {name: secrets.token_hex(32) for name in admin}
+        self.write_admin_tokens()
         self.parts = dict(rooms=rooms or {}, gate=gate, zone=zone, auto=auto, http=http, server=server, main=main,
                           events=events, listen=listen, shop=shop, api=api, log_level=log_level)
         self.write_conf()
@@ -124,6 +134,11 @@ class Nginx:
         self.secret_file.chmod(0o600)
         self.secret_file.write_text(text)
 
+    def write_admin_tokens(self):
+        if self.admin_tokens:
+            self.admin_token_file.touch(mode=0o600)
+            self.admin_token_file.write_text("".join(f"{name} {token}\n" for name, token in self.admin_tokens.items()))
+
     def write_conf(self, **changed):
         """Writes nginx.conf; what is named replaces what the server was made with."""
         parts = self.parts = dict(self.parts, **changed)
@@ -132,9 +147,12 @@ class Nginx:
             f"weir_secret_file {self.secret_file};",
             f"weir_rooms {'auto' if parts['auto'] else 'listed'};",
             *(f"weir_room {name} {settings};" for name, settings in parts["rooms"].items()),
+            *([f"weir_admin_token_file {self.admin_token_file};"] if self.admin_tokens else []),
             parts["http"],
         ]
         server = SERVER if parts["api"] else ""
+        if self.admin_tokens:
+            server += ADMIN
         if parts["gate"]:
             server += f"""
         location / {{
@@ -249,6 +267,10 @@ class Nginx:
 
     def api(self, **kwargs):
         return Api(self.port, **kwargs)
+
+    def admin(self, name=None):
+        """The operator of this name, or the first."""
+        return Admin(self.port, self.admin_tokens[name or next(iter(self.admin_tokens))])
 
     def client(self, **kwargs):
         return Client(self.port, **kwargs)
