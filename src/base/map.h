@@ -38,7 +38,7 @@ struct map_owner {
 /* The number stored under `key`, or MAP_NONE. */
 uint32_t map_find(const struct map *map, const struct map_owner *owner, const struct holder *key);
 
-/* Adds a key that is not in the map; its key_of must work already. False: no page is spare, nothing changed. */
+/* Adds a key that is not in the map; its key_of must work already. False: no page is spare; the caller rolls back. */
 bool map_add(struct map *map, const struct map_owner *owner, const struct holder *key, uint32_t number);
 
 /* Removes a key that is in the map. May free a page. */

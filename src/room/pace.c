@@ -9,8 +9,7 @@
 
 #include "base/must.h"
 
-#define TICK_MS       100
-#define DEFAULT_TICKS 2
+#define TICK_MS 100
 
 struct measure {
     uint64_t call;   /* parts of one call */
@@ -23,6 +22,17 @@ static bool is_in_one_go(const struct settings *settings)
     return settings->batch != 0 && !settings->smooth;
 }
 
+/*
+ * Two ticks' worth: one late tick loses nothing. But at least a call and a tick's worth, for between two ticks a slow room comes
+ * to a little more than a whole call, and cut off at one it would call fewer than its rate.
+ */
+static uint64_t default_burst(const struct measure *measure)
+{
+    uint64_t tick = measure->per_ms * TICK_MS;
+
+    return tick > measure->call ? 2 * tick : measure->call + tick;
+}
+
 static struct measure measure_of(const struct settings *settings)
 {
     struct measure measure = {1000000, settings->rate_milli, 0};
@@ -31,11 +41,10 @@ static struct measure measure_of(const struct settings *settings)
         return (struct measure){1, 0, settings->batch};
     if (settings->batch != 0)
         measure = (struct measure){settings->interval_sec * 1000ULL, settings->batch, 0};
-    measure.most = measure.per_ms * TICK_MS * DEFAULT_TICKS;
     if (settings->batch == 0 && settings->burst != 0)
         measure.most = settings->burst * measure.call;
-    if (measure.most < measure.call)
-        measure.most = measure.call;
+    else
+        measure.most = default_burst(&measure);
     return measure;
 }
 

@@ -22,8 +22,8 @@
     SETTING("rate", rate_milli, MILLI, 1, 100000000, 50000,                                                 \
             "calls per second, fractions allowed; ends `batch`")                                            \
     SETTING("burst", burst, WHOLE, 0, 100000000, 0,                                                         \
-            "how many calls may come at once; 0 = two ticks' worth, at least 1. Fewer than a tick's worth " \
-            "(a tenth of `rate`) slow the pace. Does not apply to `batch`")                                 \
+            "how many calls may come at once; 0 = two ticks' worth, at least a call and a tick's worth. "   \
+            "Less than that slows the pace. Does not apply to `batch`")                                     \
     SETTING("batch", batch, WHOLE, 0, 100000000, 0, "calls per `interval_sec` instead of `rate`; 0 = off")  \
     SETTING("interval_sec", interval_sec, WHOLE, 1, 86400, 10, "the interval of `batch`")                   \
     SETTING("smooth", smooth, FLAG, 0, 1, 1,                                                                \

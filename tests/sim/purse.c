@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "purse.h"
 
-#define DEFAULT_BURST_MS 200 /* two ticks */
+#define TICK_MS 100
 
 static uint64_t max_of(uint64_t a, uint64_t b)
 {
@@ -28,7 +28,7 @@ static struct purse purse_of(const struct settings *settings)
         purse.call = purse.interval_ms;
         purse.per_ms = settings->batch;
     }
-    purse.most = max_of(purse.call, purse.per_ms * DEFAULT_BURST_MS);
+    purse.most = max_of(purse.call + purse.per_ms * TICK_MS, purse.per_ms * 2 * TICK_MS);
     if (settings->batch == 0 && settings->burst != 0)
         purse.most = settings->burst * purse.call;
     return purse;

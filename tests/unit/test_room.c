@@ -44,11 +44,11 @@ struct model {
 
 static uint64_t burst_of(const struct model *m)
 {
-    uint64_t burst = m->settings.burst * 1000000ULL;
+    uint64_t tick = m->settings.rate_milli * 100ULL; /* a tenth of a second */
 
-    if (burst == 0)
-        burst = m->settings.rate_milli * 1000ULL / 5; /* two ticks of a tenth of a second */
-    return burst < 1000000 ? 1000000 : burst;
+    if (m->settings.burst != 0)
+        return m->settings.burst * 1000000ULL;
+    return 2 * tick > 1000000 + tick ? 2 * tick : 1000000 + tick;
 }
 
 static void earn(struct model *m, uint64_t credit)
