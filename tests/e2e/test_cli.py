@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The `weir` command, as an operator types it: the binary that was built beside the module under test.
 
-A server of this file's own answers what it is told to: it can be wrong, late and hostile, which the real one is not. That
-the real one takes the planner's settings is asked of the real one.
+A server of this file's own answers what it is told to: it can be wrong, late and hostile, which the real one is not. What the
+command does to rooms is asked of the real one.
 """
 
 import fcntl
@@ -490,6 +490,112 @@ def test_a_ticket_can_come_on_stdin(stranger, operator):
     rows = operator("ticket", "show", "-", stdin="abc.def\n").cells()
     assert json.loads(stranger.asked[0][2]) == {"token": "abc.def"}
     assert rows["issued"] == ["2023-11-14 22:13:20 UTC"] and rows["wait ahead"] == ["1 min 15 s"]
+
+
+# --- the real server
+
+
+@pytest.fixture
+def real(weir):
+    return weir(rooms={"concert": "rate=1000 burst=100", "held": "mode=hold max_active=5"}, gate="concert", admin=["ops"])
+
+
+@pytest.fixture
+def ops(real, tmp_path):
+    """Whoever has the very file that the server reads."""
+    one = Operator(tmp_path, real.url, real.admin_tokens["ops"])
+    one.env["WEIR_TOKEN_FILE"] = str(real.admin_token_file)
+    return one
+
+
+def test_rooms_and_top_show_what_the_server_knows(real, ops):
+    for _ in range(3):
+        real.api().ticket("held")
+    lines = ops("rooms").lines()
+    assert len(lines) == 3 and lines[1].split()[:4] == ["concert", "queue", "0", "0"]
+    assert lines[2].split() == ["held", "hold", "3", "0", "0", "0", "5", "50", *lines[2].split()[8:]]
+    assert "-" not in lines[2].split(), "every field is there"
+    assert ops("rooms", "--json").json() == real.admin().rooms().json()
+    frame = ops("top", "--once").lines()
+    assert real.url in frame[0] and "2 rooms" in frame[0] and frame[3].split()[:3] == ["held", "hold", "3"]
+    assert ops("top", "--json").json()["rooms"][1]["waiting"] == 3
+
+
+def test_a_room_is_shown_with_figures_settings_and_source(real, ops):
+    real.api().ticket("held")
+    rows = ops("room", "held").cells()
+    assert rows["waiting"] == ["1"] and rows["slots"] == ["5"] and rows["mode"] == ["hold"] and rows["smooth"] == ["true"]
+    assert not any(cells == ["-"] for cells in rows.values())
+    assert "Settings come from the file." in rows
+    told = ops("room", "held", "--json").json()
+    assert told == {**real.admin().room("held").json(), "figures": told["figures"]}
+    assert told["figures"]["waiting"] == 1
+
+
+def test_set_changes_all_that_is_named_or_nothing(real, ops):
+    done = ops("room", "concert", "set", "rate=0.1", "burst=7", "session_renew=false", "max_called=3")
+    assert done.lines() == ["concert: rate 0.1, burst 7, session_renew false, max_called 3"]
+    settings = real.admin().room("concert").json()["settings"]
+    assert (settings["rate"], settings["burst"], settings["session_renew"], settings["max_called"]) == (0.1, 7, False, 3)
+    assert ops("room", "concert", "set", "burst=", "--json").json()["settings"] == {**settings, "burst": 0}
+    before = real.admin().room("concert").body
+    for words, parts in ((["rate=0", "burst=9"], ["rate", "0.001"]), (["rate=1", "batch=2"], ["exclude"]),
+                         (["speed=1"], ["speed"]), (["mode=shut"], ["closed"]), (["burst=yes"], ["burst"])):
+        assert_one_line(ops("room", "concert", "set", *words), 1, "INVALID_SETTING", *parts)
+    assert real.admin().room("concert").body == before
+    assert "Settings come from the API." in ops("room", "concert").cells()
+
+
+@pytest.mark.parametrize("verb, mode", [("hold", "hold"), ("open", "open"), ("close", "closed"), ("queue", "queue")])
+def test_one_word_changes_the_mode(real, ops, verb, mode):
+    assert ops("room", "held", verb).lines() == [f"held: mode {mode}"]
+    assert real.admin().figures("held").json()["mode"] == mode
+    assert ops("room", "held", verb, "--json").json()["settings"]["mode"] == mode
+
+
+def test_people_are_advanced_cleared_and_a_room_deleted(real, ops):
+    people = [real.api() for _ in range(8)]
+    tokens = [person.ticket("held") for person in people]
+    assert ops("room", "held", "advance", "3").lines() == ["held: 3 called"]
+    assert people[2].status(tokens[2]).json()["ready_for_entry"]
+    assert ops("room", "held", "advance", "100", "--json").json() == {"id": "held", "called": 2}
+    assert ops("room", "held", "clear").lines() == ["held: 8 cleared"]
+    assert people[0].status(tokens[0]).error_code == "TOKEN_NOT_FOUND"
+    assert ops("room", "held", "clear", "--json").json() == {"id": "held", "cleared": 0}
+    assert ops("room", "held", "delete").lines() == ["held: deleted"]
+    assert_one_line(ops("room", "held", "delete"), 1, "There is no such room (ROOM_NOT_FOUND)")
+    assert ops("room", "concert", "delete", "--json").json() == {"id": "concert", "deleted": True}
+    assert ops("rooms").lines() == ["There are no rooms."]
+
+
+def test_a_ticket_and_a_pass_are_shown(real, ops):
+    person = real.api()
+    token = person.ticket("held")
+    rows = ops("ticket", "show", token).cells()
+    assert rows["kind"] == ["ticket"] and rows["room"] == ["held"] and rows["state"] == ["waiting"]
+    assert rows["position"] == ["1"] and rows["may enter now"] == ["no"] and rows["issued"][0].endswith(" UTC")
+    assert ops("ticket", "show", "-", "--json", stdin=token + "\n").json() == real.admin().ticket(token).json()
+    called = person.ticket("concert")
+    its_pass = person.enter(called).json()["reservation_token"]
+    rows = ops("ticket", "show", its_pass).cells()
+    assert rows["kind"] == ["pass"] and rows["state"] == ["entered"] and rows["expires"][0].endswith(" UTC")
+    assert_one_line(ops("ticket", "show", "x" * 60), 1, "TOKEN_NOT_FOUND")
+
+
+def test_a_wrong_token_is_one_line_and_the_log_has_none(real, tmp_path):
+    stranger = Operator(tmp_path, real.url)
+    for words in (["rooms"], ["room", "held"], ["room", "held", "hold"], ["room", "held", "delete"], ["top"],
+                  ["ticket", "show", "x" * 60]):
+        assert_one_line(stranger(*words), 1, "A valid admin token is required (UNAUTHORIZED)")
+    assert stranger.token not in real.log() + real.log("access.log")
+    assert len(real.admin().rooms().json()["rooms"]) == 2
+
+
+def test_the_settings_of_a_plan_can_be_given_to_a_room(real, ops):
+    plan = run("plan", *SEED, "--json").json()["settings"]
+    done = ops("room", "concert", "set", *(f"{name}={value}" for name, value in plan.items()))
+    assert done.code == 0, done.err
+    assert real.admin().figures("concert").json()["rate"] == 144.9
 
 
 # --- top
