@@ -81,7 +81,7 @@ CLI_LIBS    := -ljansson -lcurl -lcrypto -lpthread -lm
 
 UNIT_HELP   := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
 UNIT        := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
-UNIT_LIBS   := -lcmocka -lcrypto -ljansson -lpthread
+UNIT_LIBS   := -lcmocka -lcrypto -ljansson -lpthread -lm
 
 FUZZ        := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS     := $(FUZZ:%=$(B)/replay/%)

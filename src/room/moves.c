@@ -102,7 +102,7 @@ void ticket_return(struct room *room, uint32_t count, struct ticket *ticket)
 {
     keep(room, ticket);
     move(room, count, ticket, TICKET_WAITING);
-    estimate_count_gone(&room->estimate, &room->memory, -1);
+    estimate_count_silent(&room->estimate, &room->memory, -1);
 }
 
 static uint32_t max_of(uint32_t a, uint32_t b)
@@ -202,7 +202,9 @@ void ticket_finish(struct room *room, uint32_t count, struct ticket *ticket)
     struct map_owner owner = room_holders(room);
 
     if (ticket->state == TICKET_WAITING)
-        estimate_count_gone(&room->estimate, &room->memory, 1);
+        estimate_count_gone(&room->estimate, &room->memory);
+    if (ticket_life(ticket->state)->holds_slot)
+        estimate_count_end(&room->estimate, &room->memory);
     if (ticket->state == TICKET_CALLED)
         give_back(room, ticket);
     if (ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE) {
@@ -258,7 +260,7 @@ static void page_goes_away(struct room *room, uint32_t first)
     if (away == 0)
         return;
     line_step_out_page(&room->line, &room->memory, first, who);
-    estimate_count_gone(&room->estimate, &room->memory, (int32_t)away);
+    estimate_count_silent(&room->estimate, &room->memory, (int32_t)away);
     memory_set(&room->memory, room->in_state[TICKET_WAITING], room->in_state[TICKET_WAITING] - away);
     memory_set(&room->memory, room->in_state[TICKET_AWAY], room->in_state[TICKET_AWAY] + away);
     memory_commit(&room->memory);
@@ -284,14 +286,14 @@ uint32_t tickets_expire(struct room *room, uint32_t count)
     return over;
 }
 
-static uint32_t slots_used(const struct room *room)
+uint32_t room_slots_used(const struct room *room)
 {
     return room->in_state[TICKET_CALLED] + room->in_state[TICKET_ENTERED] + room->in_state[TICKET_ACTIVE];
 }
 
 static bool slots_allow(const struct room *room)
 {
-    return room->settings.max_active == 0 || slots_used(room) < room->settings.max_active;
+    return room->settings.max_active == 0 || room_slots_used(room) < room->settings.max_active;
 }
 
 static bool pace_allows(const struct room *room, const struct ticket *first)

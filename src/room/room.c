@@ -382,7 +382,8 @@ static void advance_clock(struct room *room, uint32_t elapsed_ms)
     memory_set(&room->memory, room->clock_ms, room->clock_ms + elapsed_ms);
     memory_keep(&room->memory, &room->pace, sizeof(room->pace));
     pace_advance(&room->pace, &room->settings, elapsed_ms);
-    estimate_advance(&room->estimate, &room->memory, &room->settings, elapsed_ms, line_standing(&room->line));
+    estimate_advance(&room->estimate, &room->memory, &room->settings, elapsed_ms, line_standing(&room->line),
+                     room_slots_used(room));
     memory_commit(&room->memory);
 }
 

@@ -92,6 +92,9 @@ uint32_t tickets_expire(struct room *room, uint32_t count);
 /* Who is to be called now, and on what ground; LINE_NONE if nobody is. */
 uint32_t room_next_call(const struct room *room, enum call_ground *ground);
 
+/* People called, entered and active. */
+uint32_t room_slots_used(const struct room *room);
+
 /* When a session that was just seen ends unless it is seen again. */
 uint32_t session_deadline(const struct room *room, const struct ticket *ticket, uint32_t ttl_sec);
 
