@@ -80,7 +80,7 @@ static void tell_eta(const struct room *room, uint32_t waited_sec, struct standi
 }
 
 /*
- * The nearer the turn the more often. A little is added by place, so that a crowd that joined together does not ask
+ * The nearer the turn the more often. Up to a quarter is taken off by place, so that a crowd that joined together does not ask
  * together; by place and not by chance, so that the same room always gives the same answers.
  */
 static uint32_t poll_interval(uint32_t eta_sec, uint32_t count)
@@ -88,7 +88,7 @@ static uint32_t poll_interval(uint32_t eta_sec, uint32_t count)
     uint32_t poll_sec = clamp(eta_sec / 5, POLL_MIN_SEC, POLL_MAX_SEC);
     uint32_t scattered = count * 2654435761U >> 16;
 
-    return clamp(poll_sec + scattered % (poll_sec / 8 + 1), POLL_MIN_SEC, POLL_MAX_SEC);
+    return poll_sec - scattered % (poll_sec / 4 + 1);
 }
 
 static uint32_t seconds_since(const struct room *room, uint32_t then)
