@@ -22,7 +22,8 @@ enum admin_next rooms_begin(ngx_http_request_t *r, struct admin_state *state)
     state->walk = ngx_pcalloc(r->pool, sizeof(*state->walk));
     if (state->walk == NULL)
         return admin_refuse(r, state, ERROR_ENGINE_UNAVAILABLE);
-    *state->walk = (struct admin_walk){.pool = r->pool, .done = rooms_tell};
+    *state->walk =
+        (struct admin_walk){.pool = r->pool, .before = SPAN(""), .after = SPAN(""), .done = rooms_tell};
     return admin_walk(r, state);
 }
 
