@@ -11,17 +11,12 @@ import re
 from pathlib import Path
 
 import pytest
-import yaml
-from jsonschema import Draft202012Validator, RefResolver
 from weirtest import Nginx, at_once
+from weirtest.openapi import Document
 
 ROOT = Path(__file__).resolve().parents[2]
-FILE = yaml.safe_load((ROOT / "docs" / "openapi.yaml").read_text())
-METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
+DOCUMENT = Document(ROOT / "docs" / "openapi.yaml")
 PREFIX = "/api/v1/queue/"
-
-# Headers of nginx and of HTTP itself.
-PLAIN_HEADERS = {"server", "date", "content-type", "content-length", "connection"}
 
 # Codes of errors.md that the queue API never gives: they belong to the operator's API.
 OTHER_CODES = {"INVALID_SETTING", "UNAUTHORIZED"}
@@ -52,86 +47,22 @@ BROWSER = {"Accept": "text/html"}
 # --- the file
 
 
-def resolved(node):
-    """The node itself, or what its $ref names. Siblings of a $ref are laid over it, as in JSON Schema 2020-12."""
-    if "$ref" not in node:
-        return node
-    target = FILE
-    for part in node["$ref"].removeprefix("#/").split("/"):
-        target = target[part]
-    return {**resolved(target), **{name: value for name, value in node.items() if name != "$ref"}}
-
-
-def operations():
-    return {(method, path): item[method] for path, item in FILE["paths"].items() for method in METHODS if method in item}
-
-
-def validate(value, schema):
-    Draft202012Validator(schema, resolver=RefResolver("", FILE)).validate(value)
-
-
-def schema_of(response):
-    return response.get("content", {}).get("application/json", {}).get("schema")
-
-
-def codes_of(schema):
-    """The error codes that a response may carry; [None] if it carries none."""
-    code = resolved(schema or {}).get("properties", {}).get("error", {}).get("properties", {}).get("code", {})
-    return code.get("enum") or [code.get("const")]
-
-
-def documented():
-    """Every answer of the file, as (method, path, status, code)."""
-    return {
-        (method, path, status, code)
-        for (method, path), operation in operations().items()
-        for status, response in operation["responses"].items()
-        for code in codes_of(schema_of(resolved(response)))
-    }
-
-
-def nodes(node):
-    yield node
-    for child in node.values() if isinstance(node, dict) else node if isinstance(node, list) else ():
-        yield from nodes(child)
-
-
 def test_the_file_is_openapi():
-    assert re.fullmatch(r"3\.1\.\d", FILE["openapi"])
-    assert {"title", "version"} <= set(FILE["info"])
-    for (method, path), operation in operations().items():
-        assert operation["summary"] and operation["responses"], (method, path)
-        named = {resolved(parameter)["name"] for parameter in FILE["paths"][path].get("parameters", [])}
-        assert set(re.findall(r"{(\w+)}", path)) <= named
-        for status, response in operation["responses"].items():
-            assert re.fullmatch(r"[1-5]\d\d|default", status)
-            assert resolved(response)["description"]
-    ids = [operation["operationId"] for operation in operations().values() if "operationId" in operation]
-    assert len(ids) == len(set(ids))
+    DOCUMENT.assert_is_openapi()
 
 
 def test_every_reference_leads_somewhere_and_everything_is_used():
-    references = {node["$ref"] for node in nodes(FILE) if isinstance(node, dict) and "$ref" in node}
-    for reference in references:
-        resolved({"$ref": reference})
-    parts = {f"#/components/{kind}/{name}" for kind, named in FILE["components"].items() for name in named}
-    assert references == parts
+    DOCUMENT.assert_references_lead_somewhere_and_all_is_used()
 
 
 def test_every_schema_is_one_and_every_example_fits_it():
-    for node in nodes(FILE):
-        if isinstance(node, dict) and "schema" in node:
-            Draft202012Validator.check_schema(node["schema"])
-            for example in node.get("examples", {}).values():
-                validate(example["value"], node["schema"])
-    for schema in FILE["components"]["schemas"].values():
-        Draft202012Validator.check_schema(schema)
+    DOCUMENT.assert_examples_fit()
 
 
 def test_every_code_of_the_queue_api_is_documented():
     errors = (ROOT / "docs" / "reference" / "errors.md").read_text()
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| (\d+) \|", errors, re.M))
-    listed = {(code, status) for _, _, status, code in documented() if code}
+    listed = {(code, status) for _, _, status, code in DOCUMENT.documented() if code}
     wanted = {(code, status) for code, status in rows.items() if code not in OTHER_CODES}
     assert listed == wanted
 
@@ -282,37 +213,6 @@ def send(server, client, method, name, how):
     return client.request(method.upper(), path + parts.get("query", ""), parts.get("body"), headers=how.get("headers"))
 
 
-def assert_as_documented(operation, answer):
-    responses = operation["responses"]
-    assert str(answer.status) in responses, f"{answer.status} is not documented"
-    response = resolved(responses[str(answer.status)])
-    assert_headers(response, answer)
-    schema = schema_of(response)
-    if schema is None:
-        assert answer.body == b""
-        return
-    assert answer.header("content-type") == "application/json"
-    validate(answer.json(), schema)
-    assert_fields(answer.json(), schema)
-
-
-def assert_headers(response, answer):
-    headers = {name.lower(): resolved(header) for name, header in response.get("headers", {}).items()}
-    for name, header in headers.items():
-        assert not header.get("required") or answer.header(name) is not None, f"no {name}"
-    for name, value in answer.headers:
-        assert name in headers or name in PLAIN_HEADERS, f"{name} is not documented"
-        if name in headers:
-            validate(value, headers[name]["schema"])
-
-
-def assert_fields(value, schema):
-    assert set(value) <= set(resolved(schema)["properties"])
-    if "error" in value:
-        error = FILE["components"]["schemas"]["Error"]["properties"]["error"]
-        assert set(value["error"]) <= set(error["properties"])
-
-
 def name_of(call):
     return f"{call[0]}-{call[1].strip('{/}')}-{call[3]}-{call[4]}"
 
@@ -322,7 +222,7 @@ def test_an_answer_is_as_documented(server, call):
     method, name, how, status, code = call
     answer = send(server, server.api(cookies=False), method, name, how)
     assert (answer.status, answer.error_code) == (status, code), answer
-    assert_as_documented(operations()[method, path_of(name)], answer)
+    DOCUMENT.assert_as_documented(DOCUMENT.operations()[method, path_of(name)], answer)
 
 
 @pytest.mark.parametrize("call", CALLS_OF_A_FULL_SERVER, ids=name_of)
@@ -330,21 +230,21 @@ def test_an_answer_of_a_full_server_is_as_documented(full_server, call):
     method, name, how, status, code = call
     answer = send(full_server, full_server.api(cookies=False), method, name, how)
     assert (answer.status, answer.error_code) == (status, code), answer
-    assert_as_documented(operations()[method, path_of(name)], answer)
+    DOCUMENT.assert_as_documented(DOCUMENT.operations()[method, path_of(name)], answer)
 
 
 def test_every_documented_answer_is_tried():
     tried = {(method, path_of(name), str(status), code) for method, name, _, status, code in CALLS + CALLS_OF_A_FULL_SERVER}
-    wanted = {answer for answer in documented() if answer[2] != "default"}
+    wanted = {answer for answer in DOCUMENT.documented() if answer[2] != "default"}
     assert tried == wanted - NOT_PROVOKED
     assert NOT_PROVOKED <= wanted
 
 
 def test_the_jwt_of_the_example_is_a_pass():
-    schema = resolved(FILE["components"]["schemas"]["Entered"])["properties"]["reservation_token"]
-    operation = FILE["paths"][PREFIX + "enter"]["post"]
+    schema = DOCUMENT.resolved(DOCUMENT.file["components"]["schemas"]["Entered"])["properties"]["reservation_token"]
+    operation = DOCUMENT.file["paths"][PREFIX + "enter"]["post"]
     (example,) = operation["responses"]["200"]["content"]["application/json"]["examples"].values()
     token = example["value"]["reservation_token"]
-    validate(token, schema)
+    DOCUMENT.validate(token, schema)
     claims = json.loads(base64.urlsafe_b64decode(token.split(".")[1] + "=="))
     assert set(claims) == {"iss", "sub", "uid", "tier", "jti", "iat", "exp"}
