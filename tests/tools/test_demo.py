@@ -89,6 +89,18 @@ def test_it_prints_an_address_and_three_curl_lines_that_work(demo):
     assert '"status":"waiting"' in pasted.stdout and '"admission":"granted"' in pasted.stdout
 
 
+def test_it_makes_an_admin_token_and_the_operators_lines_work(demo):
+    running = demo().wait_for_banner()
+    assert (running.data / "admin-token").stat().st_mode & 0o777 == 0o600
+    assert re.fullmatch(r"demo [0-9a-f]{64}\n", (running.data / "admin-token").read_text())
+    lines = [line.strip() for line in running.said().splitlines() if re.search(r"WEIR_URL|/weir ", line)]
+    assert len(lines) == 4
+    pasted = subprocess.run(["sh", "-e"], input="\n".join(lines), capture_output=True, text=True, timeout=60)
+    assert pasted.returncode == 0, pasted.stderr
+    assert "1 room" in pasted.stdout and "concert: rate 5" in pasted.stdout
+    assert 'weir: admin "demo" changed room "concert": rate 1 -> 5' in (running.data / "logs/error.log").read_text()
+
+
 def test_a_visitor_sees_the_line_move_and_gets_in_within_half_a_minute(demo):
     running = demo().wait_for_banner()
     visitor = Api(running.port)
