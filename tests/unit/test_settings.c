@@ -198,6 +198,91 @@ static void a_preset_comes_first_wherever_it_stands_and_what_is_named_wins(void 
     assert_non_null(strstr(reason, "concert"));
 }
 
+/* ---- the table of the contract ---- */
+
+struct row {
+    const char *name, *value;
+};
+
+static const struct row plain[] = {
+    {"mode", "queue"},
+    {"preset", "plain"},
+    {"max_active", "1000"},
+    {"rate", "50"},
+    {"burst", "0"},
+    {"batch", "0"},
+    {"interval_sec", "10"},
+    {"smooth", "true"},
+    {"max_called", "0"},
+    {"min_wait_sec", "0"},
+    {"seen_ttl_sec", "10"},
+    {"away_ttl_sec", "1800"},
+    {"claim_ttl_sec", "60"},
+    {"arrive_ttl_sec", "180"},
+    {"session_ttl_sec", "600"},
+    {"session_max_sec", "0"},
+    {"session_renew", "true"},
+    {"max_waiting", "0"},
+    {"max_eta_sec", "0"},
+    {"eta_cap_sec", "0"},
+    {"tier", "2"},
+};
+
+/* What a preset gives otherwise than `plain`; all else is the same. */
+static const struct {
+    const char *preset;
+    struct row rows[6];
+} presets[] = {
+    {"plain", {{NULL, NULL}}},
+    {"queue",
+     {{"rate", "50"},
+      {"max_called", "100"},
+      {"min_wait_sec", "5"},
+      {"max_waiting", "100000"},
+      {"max_eta_sec", "0"}}},
+    {"hall", {{"max_active", "1000"}, {"rate", "100"}, {"session_max_sec", "600"}}},
+    {"lobby",
+     {{"tier", "1"},
+      {"max_active", "0"},
+      {"batch", "500"},
+      {"interval_sec", "10"},
+      {"session_max_sec", "600"}}},
+    {"concert", {{"max_active", "40000"}, {"batch", "1400"}, {"interval_sec", "10"}}},
+};
+
+static const char *expected_value(const char *name, size_t preset)
+{
+    const char *value = NULL;
+
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+        if (strcmp(plain[i].name, name) == 0)
+            value = plain[i].value;
+    for (const struct row *row = presets[preset].rows; row->name != NULL; row++)
+        if (strcmp(row->name, name) == 0)
+            value = row->value;
+    return strcmp(name, "preset") == 0 ? presets[preset].preset : value;
+}
+
+static void every_preset_is_as_the_contract_says(void **state)
+{
+    (void)state;
+    for (size_t preset = 0; preset < sizeof(presets) / sizeof(presets[0]); preset++) {
+        struct settings settings = settings_default();
+        char reason[REASON], text[64];
+        for (size_t i = 0; i < setting_count; i++) /* nothing of what was before remains */
+            if (setting_list[i].kind == SETTING_WHOLE)
+                assert_true(set(&settings, setting_list[i].name, SPAN("2"), reason) ||
+                            setting_list[i].lowest > 2);
+        assert_true(set(&settings, "preset", span_of(presets[preset].preset), reason));
+        for (size_t i = 0; i < setting_count; i++) {
+            setting_format(&setting_list[i], setting_value(&settings, &setting_list[i]), text, sizeof(text));
+            assert_non_null(expected_value(setting_list[i].name, preset));
+            assert_string_equal(text, expected_value(setting_list[i].name, preset));
+        }
+    }
+    assert_int_equal(sizeof(presets) / sizeof(presets[0]), PRESET_COUNT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -209,6 +294,7 @@ int main(void)
         cmocka_unit_test(several_changes_are_all_or_none),
         cmocka_unit_test(nothing_is_named_twice_and_rate_and_batch_exclude_each_other),
         cmocka_unit_test(a_preset_comes_first_wherever_it_stands_and_what_is_named_wins),
+        cmocka_unit_test(every_preset_is_as_the_contract_says),
     };
     return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
 }
