@@ -14,6 +14,7 @@
 #define NAME        SPAN("sale")
 #define MOST_ONCE   1000 /* milliseconds that one tick may count */
 #define LEAST_ONCE  100  /* fewer than these the engine lets come together first */
+#define WORKERS     3
 #define JUMPED_BACK 1000 /* a clock this far behind is not just another worker's */
 
 static void open_room(struct house *house, uint32_t pages, const struct settings *settings)
@@ -125,7 +126,9 @@ int64_t house_tick(struct house *house, int64_t elapsed_ms)
         return at_most((int64_t)forward_ms, MOST_ONCE);
     }
     house->wall_ms += (uint64_t)elapsed_ms;
-    house->engine->tick(house->engine, house->wall_ms);
+    /* FAILURES 17: every worker ticks, some a little behind; together they count the time once. */
+    for (uint64_t worker = 0; worker < WORKERS; worker++)
+        house->engine->tick(house->engine, house->wall_ms - worker);
     int64_t since_ms = (int64_t)(house->wall_ms - house->counted_ms);
     if (since_ms >= LEAST_ONCE || since_ms < -JUMPED_BACK)
         house->counted_ms = house->wall_ms;
