@@ -49,6 +49,18 @@ class Caller:
             self.streams = None
 
 
+class Shared(Caller):
+    """A connection of several people, who wait for each other."""
+
+    def __init__(self, port):
+        super().__init__(port)
+        self.lock = asyncio.Lock()
+
+    async def call(self, *request):
+        async with self.lock:
+            return await super().call(*request)
+
+
 class Person:
     """One visitor without cookies. The idempotency key is what gives a join whose answer was lost its ticket back."""
 
