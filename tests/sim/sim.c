@@ -142,14 +142,15 @@ static void start_jobs(const struct plan *plan)
     if (jobs == MAP_FAILED)
         give_up("mmap");
     for (uint32_t job = 0; job < plan->jobs; job++) {
-        jobs[job].pid = fork();
-        if (jobs[job].pid < 0)
+        pid_t pid = fork();
+        if (pid < 0)
             give_up("fork");
-        if (jobs[job].pid == 0) {
+        if (pid == 0) {
             run = &jobs[job].run;
             play(plan, job);
             exit(0);
         }
+        jobs[job].pid = pid; /* which the child must not write: it would be 0, the whole group */
     }
 }
 
