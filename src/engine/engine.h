@@ -13,6 +13,7 @@
 enum engine_op {
     ENGINE_JOIN,          /* in: join           out: standing, retry_after_sec */
     ENGINE_STATUS,        /* in: place          out: standing */
+    ENGINE_HEARTBEAT,     /* in: place          out: standing; seen, but not told whether it is their turn */
     ENGINE_LOOK,          /* in: place          out: standing; nobody notices */
     ENGINE_ENTER,         /* in: enter          out: standing */
     ENGINE_LEAVE,         /* in: place */

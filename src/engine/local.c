@@ -380,17 +380,17 @@ void local_zone_reconfigure(struct local_zone *zone, const struct local_zone_opt
 
 void local_zone_check(struct local_zone *zone)
 {
-    uint32_t pages = 0;
+    uint32_t pages = 0, rooms = zone->rooms;
 
-    for (uint32_t i = 0; i < zone->rooms; i++)
+    for (uint32_t i = 0; i < rooms; i++)
         slot_lock(zone, &zone->slots[i]);
     zone_lock(zone);
-    for (uint32_t i = 0; i < zone->rooms; i++)
+    for (uint32_t i = 0; i < rooms; i++)
         pages += room_check(slot_room(&zone->slots[i]));
     page_ref first = (page_ref)(layout_for(zone->rooms_max).pages / PAGE_BYTES);
     must(pages + zone->pool.spare_count + (zone->end - zone->fresh) == zone->end - first);
     zone_unlock(zone);
-    for (uint32_t i = 0; i < zone->rooms; i++)
+    for (uint32_t i = 0; i < rooms; i++)
         slot_unlock(&zone->slots[i]);
 }
 
@@ -410,6 +410,8 @@ static enum error run(struct room *room, struct engine_call *call)
         return room_join(room, &call->join, &call->standing, &call->retry_after_sec);
     case ENGINE_STATUS:
         return room_status(room, &call->place, &call->standing);
+    case ENGINE_HEARTBEAT:
+        return room_heartbeat(room, &call->place, &call->standing);
     case ENGINE_LOOK:
         return room_look(room, &call->place, &call->standing);
     case ENGINE_ENTER:

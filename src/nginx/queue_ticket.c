@@ -49,7 +49,7 @@ enum error heartbeat_ask(ngx_http_request_t *r, struct queue_state *state)
 {
     enum error error = queue_body_ticket(r, state);
     if (error == ERROR_NONE)
-        queue_ask_about(r, state, ENGINE_STATUS);
+        queue_ask_about(r, state, ENGINE_HEARTBEAT);
     return error;
 }
 

@@ -286,6 +286,16 @@ enum error room_status(struct room *room, const struct place *place, struct stan
     return finish(room, ERROR_NONE);
 }
 
+enum error room_heartbeat(struct room *room, const struct place *place, struct standing *standing)
+{
+    struct ticket *ticket = room_find(room, place);
+
+    if (ticket == NULL)
+        return ERROR_TOKEN_NOT_FOUND;
+    standing_see(room, place->count, ticket, standing);
+    return finish(room, ERROR_NONE);
+}
+
 static enum error enter_once(struct room *room, const struct enter *enter, struct ticket *ticket,
                              struct standing *standing)
 {

@@ -124,6 +124,9 @@ enum error room_join(struct room *room, const struct join *join, struct standing
 /* Tells where the ticket stands; being told counts as being seen. */
 enum error room_status(struct room *room, const struct place *place, struct standing *standing);
 
+/* Seen, and told nothing about their turn. */
+enum error room_heartbeat(struct room *room, const struct place *place, struct standing *standing);
+
 enum error room_enter(struct room *room, const struct enter *enter, struct standing *standing);
 enum error room_leave(struct room *room, const struct place *place);
 

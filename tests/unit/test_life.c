@@ -895,9 +895,38 @@ static void joining_again_returns_the_same_ticket_until_it_is_over(void **state)
     rig_free(&rig);
 }
 
+/* Its answer does not say whose turn it is. */
+static void a_heartbeat_renews_and_does_not_begin_the_time_to_claim(void **state)
+{
+    struct settings settings = settings_of(MODE_HOLD);
+    settings.seen_ttl_sec = 10;
+    settings.claim_ttl_sec = 5;
+    struct rig rig = rig_new(64, &settings);
+    struct place place = rig_place(&rig, 1);
+    struct standing standing;
+    uint32_t called;
+    (void)state;
+
+    for (int i = 0; i < 10; i++) {
+        rig_pass(&rig, 9 * SEC);
+        assert_int_equal(room_heartbeat(rig.room, &place, &standing), ERROR_NONE);
+    }
+    assert_int_equal(rig_state(&rig, &place), TICKET_WAITING);
+    assert_int_equal(room_advance(rig.room, 1, &called), ERROR_NONE);
+    assert_int_equal(room_heartbeat(rig.room, &place, &standing), ERROR_NONE);
+    rig_pass(&rig, 100 * SEC);
+    assert_int_equal(rig_state(&rig, &place), TICKET_CALLED);
+    assert_true(rig_poll(&rig, &place).is_ready);
+    rig_pass(&rig, 6 * SEC);
+    assert_int_equal(rig_state(&rig, &place), TICKET_DONE);
+    assert_int_equal(room_heartbeat(rig.room, &place, &standing), ERROR_TOKEN_NOT_FOUND);
+    rig_free(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_heartbeat_renews_and_does_not_begin_the_time_to_claim),
         cmocka_unit_test(the_table_allows_these_steps_and_no_others),
         cmocka_unit_test(every_operation_does_in_every_state_what_the_table_says),
         cmocka_unit_test(not_seen_for_seen_ttl_is_away_and_back_at_the_same_place),
