@@ -143,6 +143,7 @@ static bool did_it_themselves(const struct person *person, enum ticket_state to)
     switch (event.cause) {
     case ENGINE_JOIN:
     case ENGINE_STATUS:
+    case ENGINE_HEARTBEAT:
         return person->state == TICKET_AWAY && to == TICKET_WAITING;
     case ENGINE_ENTER:
         return (person->state == TICKET_AWAY && to == TICKET_WAITING) ||
@@ -663,8 +664,8 @@ static void judge_ticket(struct ledger *ledger, const struct engine_call *submit
     if (submitted->op == ENGINE_LEAVE_SOON)
         judge_beacon(ledger, person);
     apply_changes(ledger);
-    if (submitted->op == ENGINE_STATUS)
-        answer(ledger, person, &submitted->standing, true);
+    if (submitted->op == ENGINE_STATUS || submitted->op == ENGINE_HEARTBEAT)
+        answer(ledger, person, &submitted->standing, submitted->op == ENGINE_STATUS);
     if (submitted->op == ENGINE_LEAVE && person->state != TICKET_DONE)
         violated("%" PRIu32 " left and is %s", person->place.count, name_of(person->state));
 }

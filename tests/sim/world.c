@@ -229,9 +229,9 @@ static void arrive(struct world *world)
 static void send(struct world *world, enum engine_op op, struct place place)
 {
     static const char *const names[] = {
-        [ENGINE_STATUS] = "status",   [ENGINE_LOOK] = "look",         [ENGINE_ENTER] = "enter",
-        [ENGINE_LEAVE] = "leave",     [ENGINE_LEAVE_SOON] = "beacon", [ENGINE_SESSION_TOUCH] = "gate",
-        [ENGINE_SESSION_END] = "end",
+        [ENGINE_STATUS] = "status",      [ENGINE_HEARTBEAT] = "heartbeat", [ENGINE_LOOK] = "look",
+        [ENGINE_ENTER] = "enter",        [ENGINE_LEAVE] = "leave",         [ENGINE_LEAVE_SOON] = "beacon",
+        [ENGINE_SESSION_TOUCH] = "gate", [ENGINE_SESSION_END] = "end",
     };
     struct engine_call call = {.op = op};
 
@@ -370,7 +370,8 @@ static void go_by_it(struct world *world, uint32_t count)
 /* The faithful do nothing but what they are told. */
 static bool may_interfere(const struct world *world, uint32_t count, enum engine_op op)
 {
-    return world->temper[count] != FAITHFUL || op == ENGINE_STATUS || op == ENGINE_LOOK || op == ENGINE_ENTER;
+    return world->temper[count] != FAITHFUL || op == ENGINE_STATUS || op == ENGINE_HEARTBEAT ||
+           op == ENGINE_LOOK || op == ENGINE_ENTER;
 }
 
 /*
@@ -396,9 +397,9 @@ static struct request_key key_for_retry(const struct world *world, uint32_t coun
 /* Somebody does something at a moment of their own, perhaps long after they were over, perhaps with a wrong ticket. */
 static void surprise(struct world *world)
 {
-    static const enum engine_op deeds[] = {ENGINE_STATUS,     ENGINE_LOOK,       ENGINE_ENTER,
-                                           ENGINE_LEAVE,      ENGINE_LEAVE_SOON, ENGINE_SESSION_TOUCH,
-                                           ENGINE_SESSION_END};
+    static const enum engine_op deeds[] = {ENGINE_STATUS,        ENGINE_HEARTBEAT,  ENGINE_LOOK,
+                                           ENGINE_ENTER,         ENGINE_LEAVE,      ENGINE_LEAVE_SOON,
+                                           ENGINE_SESSION_TOUCH, ENGINE_SESSION_END};
     struct ledger *ledger = &world->ledger;
     struct dice *dice = &world->dice;
     enum engine_op op = deeds[dice_below(dice, sizeof(deeds) / sizeof(deeds[0]))];
