@@ -713,7 +713,7 @@ void ledger_submit(struct ledger *ledger, struct engine_call *submitted)
     case ENGINE_PUT:
         expect(submitted, ERROR_NONE);
         apply_changes(ledger);
-        purse_change(&ledger->purse, &submitted->put.settings);
+        purse_change(&ledger->purse, &submitted->put.settings); /* FAILURES 45: from now on, for everybody */
         ledger->settings = submitted->put.settings;
         break;
     default:
