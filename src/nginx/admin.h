@@ -80,11 +80,10 @@ enum admin_next admin_refuse_saying(ngx_http_request_t *r, struct admin_state *s
 
 #define ADMIN_SETTINGS_BYTES 1536 /* of all settings of a room */
 
-/* Reads the object that was sent. False: `reason` says what is wrong. */
-bool admin_changes_read(ngx_pool_t *pool, json_t *object, struct admin_changes *changes, char *reason,
-                        size_t reason_size);
+/* Reads the object that was sent. False: out of memory. */
+bool admin_changes_read(ngx_pool_t *pool, json_t *object, struct admin_changes *changes);
 
-/* All changes, or none. False: `reason` says what is wrong. */
+/* All changes, or none. False: `reason` says in one sentence what is wrong and what is allowed. */
 bool admin_changes_apply(const struct admin_changes *changes, struct settings *settings, char *reason,
                          size_t reason_size);
 

@@ -61,8 +61,7 @@ enum admin_next room_put_begin(ngx_http_request_t *r, struct admin_state *state)
 
 enum admin_next room_patch_begin(ngx_http_request_t *r, struct admin_state *state)
 {
-    char reason[REASON_BYTES];
-    if (!admin_changes_read(r->pool, state->body, &state->changes, reason, sizeof(reason)))
+    if (!admin_changes_read(r->pool, state->body, &state->changes))
         return admin_refuse(r, state, ERROR_ENGINE_UNAVAILABLE);
     return admin_ask(r, state, ENGINE_FIGURES, room_change);
 }

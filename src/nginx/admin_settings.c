@@ -22,8 +22,7 @@ static bool is_named(const struct admin_changes *changes, const char *name);
 static uint32_t *setting_at(struct settings *settings, const struct setting_info *info);
 static uint32_t preset_after(const struct admin_changes *changes, const struct settings *settings);
 
-bool admin_changes_read(ngx_pool_t *pool, json_t *object, struct admin_changes *changes, char *reason,
-                        size_t reason_size)
+bool admin_changes_read(ngx_pool_t *pool, json_t *object, struct admin_changes *changes)
 {
     size_t size = json_object_size(object);
     const char *name;
@@ -37,8 +36,6 @@ bool admin_changes_read(ngx_pool_t *pool, json_t *object, struct admin_changes *
         else
             is_read = is_read && change_read(pool, name, value, &changes->list[changes->count++]);
     }
-    if (!is_read)
-        snprintf(reason, reason_size, "there is not enough memory for these settings");
     return is_read;
 }
 
@@ -87,9 +84,9 @@ bool admin_changes_apply(const struct admin_changes *changes, struct settings *s
 {
     struct settings result = *settings;
     settings_reset(changes, &result);
+    /* A preset that is named gives everything its value anew, what was reset too. */
     if (!settings_apply(&result, changes->list, changes->count, reason, reason_size))
         return false;
-    /* A preset that was named gave everything its value anew, those that were reset too. */
     *settings = result;
     return true;
 }

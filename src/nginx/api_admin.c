@@ -13,10 +13,9 @@
 
 struct admin_row {
     struct span noun, verb; /* of the path: NOUN, NOUN/ROOM, NOUN/ROOM/VERB */
-    bool names_room;
+    bool names_room, wants_body;
     ngx_uint_t methods;
     struct span allow; /* of the path: the same in every row of it */
-    bool wants_body;
     admin_step *begin;
 };
 
@@ -24,16 +23,16 @@ struct admin_row {
 #define ROOM SPAN("GET, HEAD, PUT, PATCH, DELETE")
 
 static const struct admin_row rows[] = {
-    {SPAN("rooms"), SPAN(""), false, READ, SPAN("GET, HEAD"), false, rooms_begin},
-    {SPAN("rooms"), SPAN(""), true, READ, ROOM, false, room_begin},
-    {SPAN("rooms"), SPAN(""), true, NGX_HTTP_PUT, ROOM, true, room_put_begin},
-    {SPAN("rooms"), SPAN(""), true, NGX_HTTP_PATCH, ROOM, true, room_patch_begin},
-    {SPAN("rooms"), SPAN(""), true, NGX_HTTP_DELETE, ROOM, false, room_delete_begin},
-    {SPAN("rooms"), SPAN("advance"), true, NGX_HTTP_POST, SPAN("POST"), true, room_advance_begin},
-    {SPAN("rooms"), SPAN("clear"), true, NGX_HTTP_POST, SPAN("POST"), false, room_clear_begin},
-    {SPAN("rooms"), SPAN("figures"), true, READ, SPAN("GET, HEAD"), false, room_figures_begin},
-    {SPAN("ticket"), SPAN(""), false, NGX_HTTP_POST, SPAN("POST"), true, ticket_begin},
-    {SPAN("stream"), SPAN(""), false, NGX_HTTP_GET, SPAN("GET"), false, stream_begin},
+    {SPAN("rooms"), SPAN(""), false, false, READ, SPAN("GET, HEAD"), rooms_begin},
+    {SPAN("rooms"), SPAN(""), true, false, READ, ROOM, room_begin},
+    {SPAN("rooms"), SPAN(""), true, true, NGX_HTTP_PUT, ROOM, room_put_begin},
+    {SPAN("rooms"), SPAN(""), true, true, NGX_HTTP_PATCH, ROOM, room_patch_begin},
+    {SPAN("rooms"), SPAN(""), true, false, NGX_HTTP_DELETE, ROOM, room_delete_begin},
+    {SPAN("rooms"), SPAN("advance"), true, true, NGX_HTTP_POST, SPAN("POST"), room_advance_begin},
+    {SPAN("rooms"), SPAN("clear"), true, false, NGX_HTTP_POST, SPAN("POST"), room_clear_begin},
+    {SPAN("rooms"), SPAN("figures"), true, false, READ, SPAN("GET, HEAD"), room_figures_begin},
+    {SPAN("ticket"), SPAN(""), false, true, NGX_HTTP_POST, SPAN("POST"), ticket_begin},
+    {SPAN("stream"), SPAN(""), false, false, NGX_HTTP_GET, SPAN("GET"), stream_begin},
 };
 
 struct path {
@@ -45,35 +44,33 @@ static ngx_int_t admin_refuse_early(ngx_http_request_t *r, enum error error, str
 static bool path_read(ngx_http_request_t *r, struct path *path);
 static bool segment_take(struct span *rest, struct span *segment);
 static const struct admin_row *row_find(ngx_http_request_t *r, const struct path *path, struct span *allow);
+static struct admin_state *state_new(ngx_http_request_t *r, const struct admin_row *row);
+static void state_free(void *data);
 static ngx_int_t admin_begin(ngx_http_request_t *r, struct admin_state *state);
 static void admin_read_body(ngx_http_request_t *r);
 static void admin_refuse_body(ngx_http_request_t *r, struct admin_state *state, const json_error_t *error);
-static void admin_cleanup(void *data);
 static void pause_end(ngx_event_t *event);
 
 ngx_int_t api_admin_handler(ngx_http_request_t *r)
 {
-    struct request *request = request_of(r);
-    struct span allow = SPAN_NONE, name = SPAN_NONE;
+    struct span allow = SPAN_NONE;
     struct path path;
-    if (request == NULL)
+    if (request_of(r) == NULL)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     if (conf_main(r)->operators == NULL)
         return admin_refuse_early(r, ERROR_NOT_FOUND, SPAN_NONE);
-    name = admin_token_name(r);
+    struct span name = admin_token_name(r);
     if (name.data == NULL)
         return admin_refuse_early(r, ERROR_UNAUTHORIZED, SPAN_NONE);
     const struct admin_row *row = path_read(r, &path) ? row_find(r, &path, &allow) : NULL;
     if (row == NULL)
         return admin_refuse_early(r, allow.data == NULL ? ERROR_NOT_FOUND : ERROR_METHOD_NOT_ALLOWED, allow);
-    ngx_pool_cleanup_t *cleanup = ngx_pool_cleanup_add(r->pool, sizeof(struct admin_state));
-    if (cleanup == NULL)
+    struct admin_state *state = state_new(r, row);
+    if (state == NULL)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    request->admin = cleanup->data;
-    *request->admin =
-        (struct admin_state){.row = row, .step = row->begin, .operator_name = name, .room = path.room};
-    cleanup->handler = admin_cleanup;
-    return admin_begin(r, request->admin);
+    state->operator_name = name;
+    state->room = path.room;
+    return admin_begin(r, state);
 }
 
 static ngx_int_t admin_refuse_early(ngx_http_request_t *r, enum error error, struct span allow)
@@ -139,12 +136,32 @@ static const struct admin_row *row_find(ngx_http_request_t *r, const struct path
     return NULL;
 }
 
-static ngx_int_t admin_begin(ngx_http_request_t *r, struct admin_state *state)
+static struct admin_state *state_new(ngx_http_request_t *r, const struct admin_row *row)
 {
-    state->r = r;
+    ngx_pool_cleanup_t *cleanup = ngx_pool_cleanup_add(r->pool, sizeof(struct admin_state));
+    if (cleanup == NULL)
+        return NULL;
+    struct admin_state *state = request_of(r)->admin = cleanup->data;
+    *state = (struct admin_state){.row = row, .step = row->begin, .r = r};
     state->pause.handler = pause_end;
     state->pause.data = state;
     state->pause.log = r->connection->log;
+    cleanup->handler = state_free;
+    return state;
+}
+
+/* Whatever ended the request, nothing comes back to it. */
+static void state_free(void *data)
+{
+    struct admin_state *state = data;
+    json_decref(state->body);
+    if (state->pause.posted) {
+        ngx_delete_posted_event(&state->pause);
+    }
+}
+
+static ngx_int_t admin_begin(ngx_http_request_t *r, struct admin_state *state)
+{
     if (state->row->wants_body)
         return body_read(r, admin_read_body);
     ngx_int_t rc = ngx_http_discard_request_body(r);
@@ -180,16 +197,6 @@ static void admin_refuse_body(ngx_http_request_t *r, struct admin_state *state, 
     else
         admin_refuse_saying(r, state, ERROR_INVALID_REQUEST, "The body must be one JSON object");
     ngx_http_finalize_request(r, state->rc);
-}
-
-/* Whatever ended the request, nothing comes back to it. */
-static void admin_cleanup(void *data)
-{
-    struct admin_state *state = data;
-    json_decref(state->body);
-    if (state->pause.posted) {
-        ngx_delete_posted_event(&state->pause);
-    }
 }
 
 void admin_go_on(ngx_http_request_t *r)
