@@ -9,6 +9,7 @@ import signal
 import socket
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from weirtest import Admin, Nginx, at_once, place_of, raw, wait_until
@@ -133,6 +134,17 @@ def test_failed_logins_are_limited_by_address_and_operators_are_not(weir):
     codes = [stranger.get("/limited/rooms", headers={"Authorization": "Bearer " + "x" * 40}).error_code for _ in range(8)]
     assert codes == ["UNAUTHORIZED"] * 5 + ["RATE_LIMITED"] * 3
     assert all(server.admin().get("/limited/rooms").status == 200 for _ in range(20))
+
+
+def test_the_lines_of_the_document_are_accepted_and_limit_strangers(weir):
+    text = (Path(__file__).resolve().parents[2] / "docs" / "admin.md").read_text()
+    (block,) = re.findall(r"^```nginx\n(.*?)^```$", text, re.M | re.S)
+    http = "".join(re.findall(r"^    (?:map|limit_req_zone) .*\n", block, re.M))
+    (location,) = re.findall(r"^        location .*?^        }\n", block, re.M | re.S)
+    server = weir(admin=["ops"], http=http, server=location.replace("/weir/api/", "/documented/"))
+    codes = {server.client().get("/documented/rooms").error_code for _ in range(20)}
+    assert codes == {"UNAUTHORIZED", "RATE_LIMITED"}
+    assert all(server.admin().get("/documented/rooms").status == 200 for _ in range(20))
 
 
 def test_no_other_site_is_let_in(weir):
@@ -362,34 +374,44 @@ def test_settings_of_the_api_survive_a_reload_and_win_over_the_file(server):
     assert (made["source"], made["settings"]["max_active"]) == ("api", 3)
 
 
-def test_operators_who_change_different_settings_at_once_lose_nothing(server):
-    admin = server.admin()
-    names = ["max_active", "burst", "max_waiting", "max_called"]
-    problems = []
+def patches(server, operator, name, values):
+    """One request behind the other on one connection, so that the server has no pause between them."""
+    requests = b""
+    for value in values:
+        sent = json.dumps({name: value})
+        requests += (f"PATCH /weir/api/rooms/concert HTTP/1.1\r\nHost: x\r\nContent-Length: {len(sent)}\r\n"
+                     f"Authorization: Bearer {server.admin_tokens[operator]}\r\n\r\n{sent}").encode()
+    return raw(server.port, requests)
+
+
+def test_operators_who_change_different_settings_at_once_lose_nothing(weir):
+    server = weir(rooms={"concert": ""}, admin=["ops", "night.shift"], workers=4)
+    names = ["max_active", "burst", "max_waiting", "max_called", "min_wait_sec", "max_eta_sec"]
+    rounds = [range(start, start + 200) for start in range(2000, 4000, 200)]
+    refused = []
 
     def operate(name, operator):
-        mine = server.admin(operator)
-        for value in range(1001, 1201):
-            answer = mine.patch("concert", **{name: value})
-            if answer.status != 200 or answer.json()["settings"][name] != value:
-                problems.append((name, value, answer))
+        for values in rounds:  # each on a new connection, and so to any worker
+            answers = patches(server, operator, name, values)
+            refused.extend(re.findall(rb"HTTP/1.1 (?!200)\d+", answers))
 
     threads = [threading.Thread(target=operate, args=(name, operator))
-               for name, operator in zip(names, ["ops", "night.shift"] * 2)]
+               for name, operator in zip(names, ["ops", "night.shift"] * 3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert not problems
-    settings = admin.room("concert").json()["settings"]
-    assert [settings[name] for name in names] == [1200] * 4
+    settings = server.admin().room("concert").json()["settings"]
+    assert [settings[name] for name in names] == [3999] * len(names)
     log = changes(server)
-    assert len(log) == 800 and len([line for line in log if line.startswith('admin "night.shift" changed')]) == 400
-    # Each change was made from the settings before it: a setting's values form one chain.
+    assert not refused and len(log) == 12000
+    assert len([line for line in log if line.startswith('admin "night.shift" changed')]) == 6000
+    # Nobody ever undid another's change: each one goes on from the value of the one before, and names no other setting.
     for name in names:
-        steps = [match.groups() for line in log if (match := re.search(rf"\b{name} (\d+) -> (\d+)", line))]
-        assert [int(after) for _, after in steps] == list(range(1001, 1201))
-        assert [before for before, _ in steps[1:]] == [after for _, after in steps[:-1]]
+        steps = [re.findall(r"(\w+) (\d+) -> (\d+)", line) for line in log if f" {name} " in line]
+        assert [step[0][2] for step in steps] == [str(value) for value in range(2000, 4000)]
+        assert [step[0][1] for step in steps[1:]] == [step[0][2] for step in steps[:-1]]
+        assert all(len(step) == 1 for step in steps)
 
 
 # --- every worker, at once
