@@ -65,7 +65,8 @@ static void write_range(FILE *out, const struct setting_info *info)
 
 static void write_settings(FILE *out)
 {
-    fputs("# Room settings\n\nGiven as `name=value` to `weir_room` and `weir_rooms auto`.\n\n"
+    fputs("# Room settings\n\nGiven as `name=value` to `weir_room` and `weir_rooms auto`, and as JSON to the "
+          "operator's API.\n\n"
           "| name | kind | range | default | meaning |\n|---|---|---|---|---|\n",
           out);
     for (size_t i = 0; i < setting_count; i++) {
@@ -81,7 +82,7 @@ static void write_settings(FILE *out)
 
 static void write_errors(FILE *out)
 {
-    fputs("# Errors\n\nEvery error of the queue API has the shape "
+    fputs("# Errors\n\nEvery error of the queue API and of the operator's API has the shape "
           "`{\"error\":{\"code\",\"message\",\"trace_id\"}}`, with "
           "`retry_after` (seconds) inside `error` and a `Retry-After` header where waiting helps. Codes are "
           "stable; messages "
