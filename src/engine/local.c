@@ -487,10 +487,10 @@ static enum error submit(struct local_engine *local, struct engine_call *call)
     struct room *room = slot_room(slot);
     stock_fill(zone, room);
     enum error error = run(room, call);
-    if (call->op == ENGINE_DELETE)
-        slot->is_used = false;
     stock_trim(zone, room, call->op == ENGINE_DELETE ? 0 : STOCK_LIMIT);
     show(&local->engine, room);
+    if (call->op == ENGINE_DELETE)
+        slot->is_used = false; /* last of all: from here on its place may be taken, without its lock */
     slot_unlock(slot);
     return error;
 }

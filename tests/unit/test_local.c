@@ -159,6 +159,38 @@ static void rooms_are_as_many_as_there_may_be_and_each_is_its_own(void **state)
     fixture_free(&f);
 }
 
+static struct fixture *watched;
+static enum error while_deleted;
+
+/* Called in the midst of a delete: everything is gone, and the room's lock is still held. */
+static void put_another(struct span room, const struct figures *figures)
+{
+    struct engine_call call = {.op = ENGINE_PUT, .put = {.settings = patient()}};
+    (void)room, (void)figures;
+
+    watched->engine->watch = NULL;
+    while_deleted = submit(watched->engine, &call, "another");
+}
+
+static void the_place_of_a_room_is_not_taken_before_it_is_deleted_to_its_end(void **state)
+{
+    struct settings settings = patient();
+    struct fixture f = fixture_new(1, 64, true, &settings);
+    struct engine_call call = {.op = ENGINE_DELETE};
+    struct standing standing;
+    (void)state;
+
+    assert_int_equal(join(f.engine, "one", 1, &standing), ERROR_NONE);
+    watched = &f;
+    f.engine->watch = put_another;
+    alarm(60); /* it would wait for the lock that this very delete holds */
+    assert_int_equal(submit(f.engine, &call, "one"), ERROR_NONE);
+    alarm(0);
+    assert_int_equal(while_deleted, ERROR_QUEUE_FULL);
+    assert_int_equal(join(f.engine, "another", 1, &standing), ERROR_NONE);
+    fixture_free(&f);
+}
+
 static void settings_of_a_room_change_and_its_line_stays(void **state)
 {
     struct settings settings = patient();
@@ -682,6 +714,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_rooms_are_refused_unless_they_may_be_made),
         cmocka_unit_test(rooms_are_as_many_as_there_may_be_and_each_is_its_own),
+        cmocka_unit_test(the_place_of_a_room_is_not_taken_before_it_is_deleted_to_its_end),
         cmocka_unit_test(settings_of_a_room_change_and_its_line_stays),
         cmocka_unit_test(a_full_zone_refuses_and_what_drains_is_there_for_others),
         cmocka_unit_test(many_workers_tick_and_time_passes_once),
