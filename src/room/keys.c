@@ -101,17 +101,6 @@ bool keys_forget(struct keys *keys, struct memory *memory, uint32_t now)
     return true;
 }
 
-bool keys_drop(struct keys *keys, struct memory *memory)
-{
-    for (int i = 0; i < KEYS_PAGES; i++)
-        if (keys->page[i] != 0) {
-            memory_free(memory, keys->page[i]);
-            memory_set(memory, keys->page[i], 0);
-            return true;
-        }
-    return map_drop(&keys->by_scope, memory);
-}
-
 uint32_t keys_pages(const struct keys *keys)
 {
     uint32_t pages = map_pages(&keys->by_scope);
@@ -119,4 +108,17 @@ uint32_t keys_pages(const struct keys *keys)
     for (int i = 0; i < KEYS_PAGES; i++)
         pages += keys->page[i] != 0;
     return pages;
+}
+
+uint32_t keys_check(const struct keys *keys, struct memory *memory)
+{
+    uint32_t number = keys->first;
+
+    for (uint32_t i = 0; i < keys->by_scope.entries; i++, number = number_after(number)) {
+        must(keys->page[number / KEYS_ON_PAGE % KEYS_PAGES] != 0);
+        const struct key *key = key_at(keys, memory, number);
+        must(keys_find(keys, memory, &key->scope) == key);
+    }
+    must(number == number_after(keys->last));
+    return keys_pages(keys);
 }

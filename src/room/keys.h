@@ -30,7 +30,7 @@ struct key {
 };
 
 struct keys {
-    uint32_t first, last; /* numbers of the oldest and newest key; empty when first > last */
+    uint32_t first, last; /* numbers of the oldest and newest key; by_scope says whether there are any */
     uint64_t dropped;     /* forgotten before their time because the queue was full */
     struct map by_scope;
     page_ref page[KEYS_PAGES];
@@ -61,10 +61,10 @@ bool keys_add(struct keys *keys, struct memory *memory, const struct key *key);
  */
 bool keys_forget(struct keys *keys, struct memory *memory, uint32_t now);
 
-/* Frees one page of keys that are not used any more; false when none is left. An operation each. */
-bool keys_drop(struct keys *keys, struct memory *memory);
-
 /* Pages in use. */
 uint32_t keys_pages(const struct keys *keys);
+
+/* Aborts unless the map leads to every key between the oldest and the newest and to no other. Returns keys_pages. */
+uint32_t keys_check(const struct keys *keys, struct memory *memory);
 
 #endif

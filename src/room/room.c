@@ -505,7 +505,10 @@ void room_dissolve(struct room *room)
     uint32_t cleared;
 
     room_clear(room, &cleared);
-    while (drop_dead(room) || keys_drop(&room->keys, &room->memory))
+    while (drop_dead(room))
+        ;
+    /* One by one, as if the time of each were over: whoever dies in between leaves a room that can go on. */
+    while (keys_forget(&room->keys, &room->memory, LINE_NEVER))
         memory_commit(&room->memory);
 }
 
@@ -593,5 +596,5 @@ uint32_t room_check(const struct room *room)
     must(line_standing(&room->line) == room->in_state[TICKET_WAITING]);
     must(room->calls >= room->refunds);
     return line + line_pages(&room->dead_line, &room->memory) + map_pages(&room->by_holder) +
-           map_pages(&room->dead_holders) + keys_pages(&room->keys) + room->memory.spare_count;
+           map_pages(&room->dead_holders) + keys_check(&room->keys, owner.memory) + room->memory.spare_count;
 }
