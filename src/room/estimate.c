@@ -59,11 +59,10 @@ static struct estimate_slot window_sum(const struct estimate *estimate, uint32_t
     return sum;
 }
 
-/* Calls per 1000 s by the settings alone. */
+/* Calls per 1000 s by the settings alone, never 0. */
 static uint64_t configured(const struct settings *settings)
 {
-    uint64_t per_ks =
-        settings->batch == 0 ? settings->rate_milli : settings->batch * 1000ULL / settings->interval_sec;
+    uint64_t per_ks = pace_milli(settings);
 
     return per_ks == 0 ? 1 : per_ks;
 }
