@@ -3,9 +3,9 @@
 #include "nginx/admin.h"
 #include "nginx/reply.h"
 #include "nginx/text.h"
+#include "room/pace.h"
 
 static enum admin_next figures_tell(ngx_http_request_t *r, struct admin_state *state);
-static uint64_t pace_milli(const struct settings *settings);
 static void milli_add(ngx_buf_t *body, struct span name, uint64_t milli);
 static void count_add(ngx_buf_t *body, struct span name, uint64_t count);
 static void mode_add(ngx_buf_t *body, uint32_t mode);
@@ -66,12 +66,6 @@ static void mode_add(ngx_buf_t *body, uint32_t mode)
     TEXT_ADD(body, "\",\"mode\":\"");
     text_add(body, span_of(word));
     TEXT_ADD(body, "\"");
-}
-
-static uint64_t pace_milli(const struct settings *settings)
-{
-    return settings->batch > 0 ? (uint64_t)settings->batch * 1000 / settings->interval_sec
-                               : settings->rate_milli;
 }
 
 static void count_add(ngx_buf_t *body, struct span name, uint64_t count)

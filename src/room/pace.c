@@ -120,11 +120,7 @@ bool pace_is_full(const struct pace *pace, const struct settings *settings)
     return is_in_one_go(settings) ? pace->wait_ms == 0 : pace->credit == measure_of(settings).most;
 }
 
-uint64_t pace_ms(const struct settings *settings, uint64_t calls)
+uint64_t pace_milli(const struct settings *settings)
 {
-    struct measure measure = measure_of(settings);
-
-    if (is_in_one_go(settings))
-        return (calls + settings->batch - 1) / settings->batch * settings->interval_sec * 1000;
-    return (calls * measure.call + measure.per_ms - 1) / measure.per_ms;
+    return settings->batch == 0 ? settings->rate_milli : settings->batch * 1000ULL / settings->interval_sec;
 }

@@ -23,7 +23,10 @@ struct pace {
 /* A full bucket. */
 void pace_init(struct pace *pace, const struct settings *settings);
 
-/* Settings change: the credit stays the same number of calls, but for what is beyond the new burst. */
+/*
+ * Settings change: the credit stays the same number of calls, but for what is beyond the new burst. Where batches in one go
+ * begin or end there is none, and the first batch comes after an interval.
+ */
 void pace_change(struct pace *pace, const struct settings *before, const struct settings *after);
 
 void pace_advance(struct pace *pace, const struct settings *settings, uint32_t elapsed_ms);
@@ -43,7 +46,7 @@ void pace_refund(struct pace *pace, const struct settings *settings);
 /* Time passing would change nothing. */
 bool pace_is_full(const struct pace *pace, const struct settings *settings);
 
-/* Milliseconds that `calls` calls take at the configured pace, rounded up. */
-uint64_t pace_ms(const struct settings *settings, uint64_t calls);
+/* Calls per second by the settings alone, in thousandths; that is, per 1000 s. Rounded down. */
+uint64_t pace_milli(const struct settings *settings);
 
 #endif
