@@ -46,6 +46,7 @@ struct local_zone {
     uint32_t next_epoch;
     uint32_t rooms_max;
     _Atomic uint32_t rooms;
+    _Atomic uint32_t gone; /* of them not in use, or more if somebody died over one */
     struct local_zone_options options;
     struct slot *slots;
     uint32_t table_mask;
@@ -303,19 +304,31 @@ static void slot_publish(struct local_zone *zone, uint32_t index)
     atomic_store_explicit(&zone->table[at], index + 1, memory_order_release);
 }
 
-/* The place for a new room: its own from before, one never used, or that of a deleted one. UINT32_MAX if there is none. */
+/* It may never have been published, and its name be another room's by now. */
+static void slot_unpublish(struct local_zone *zone, uint32_t index)
+{
+    _Atomic uint32_t *entry = entry_find(zone, room_name(slot_room(&zone->slots[index])));
+
+    if (entry != NULL && *entry == index + 1)
+        atomic_store_explicit(entry, ENTRY_GONE, memory_order_release);
+}
+
+/*
+ * The place for a new room: its own from before, one never used, or that of a deleted one. UINT32_MAX if there is none: that
+ * is known without a walk, since anybody can ask for rooms.
+ */
 static uint32_t slot_choose(struct local_zone *zone, struct span name)
 {
-    uint32_t free = UINT32_MAX;
+    const struct slot *before = slot_find(zone, name);
 
-    for (uint32_t i = 0; i < zone->rooms; i++) {
-        if (zone->slots[i].is_used)
-            continue;
-        if (span_equal(room_name(slot_room(&zone->slots[i])), name))
+    if (before != NULL)
+        return (uint32_t)(before - zone->slots);
+    if (zone->rooms < zone->rooms_max)
+        return zone->rooms;
+    for (uint32_t i = 0; zone->gone > 0 && i < zone->rooms; i++)
+        if (!zone->slots[i].is_used)
             return i;
-        free = i;
-    }
-    return zone->rooms < zone->rooms_max ? zone->rooms : free;
+    return UINT32_MAX;
 }
 
 static void slot_make(struct local_zone *zone, uint32_t index, struct span name,
@@ -323,10 +336,11 @@ static void slot_make(struct local_zone *zone, uint32_t index, struct span name,
 {
     struct slot *slot = &zone->slots[index];
 
-    if (index == zone->rooms)
+    if (index == zone->rooms) {
         lock_init(&slot->lock);
-    else if (entry_find(zone, room_name(slot_room(slot))) != NULL)
-        atomic_store_explicit(entry_find(zone, room_name(slot_room(slot))), ENTRY_GONE, memory_order_release);
+        zone->gone++;
+    } else
+        slot_unpublish(zone, index);
     memset(slot->room, 0, sizeof(slot->room));
     slot->ticked_ms = 0;
     room_init(slot->room, zone->pool.base, name, zone->next_epoch, settings);
@@ -337,6 +351,7 @@ static void slot_make(struct local_zone *zone, uint32_t index, struct span name,
         zone->rooms = index + 1;
     slot_publish(zone, index);
     slot->is_used = true;
+    zone->gone--;
 }
 
 /* ERROR_QUEUE_FULL: there are as many rooms as there may be. */
@@ -489,8 +504,10 @@ static enum error submit(struct local_engine *local, struct engine_call *call)
     enum error error = run(room, call);
     stock_trim(zone, room, call->op == ENGINE_DELETE ? 0 : STOCK_LIMIT);
     show(&local->engine, room);
-    if (call->op == ENGINE_DELETE)
+    if (call->op == ENGINE_DELETE) {
+        zone->gone++;
         slot->is_used = false; /* last of all: from here on its place may be taken, without its lock */
+    }
     slot_unlock(slot);
     return error;
 }

@@ -709,6 +709,46 @@ static void a_worker_killed_while_moving_pages_loses_none(void **state)
     }
 }
 
+static struct fixture a_room_with_people(void)
+{
+    struct settings settings = patient();
+    struct fixture f = fixture_new(1, 40, true, &settings);
+    struct standing standing;
+
+    for (uint64_t who = 1; who <= 40; who++)
+        assert_int_equal(join(f.engine, "a", who, &standing), ERROR_NONE);
+    return f;
+}
+
+static void delete_room(struct fixture *f)
+{
+    struct engine_call call = {.op = ENGINE_DELETE};
+
+    submit(f->engine, &call, "a");
+}
+
+/* Its place goes to another room, and with the room its pages went back to the zone. */
+static void a_worker_killed_while_deleting_a_room_loses_no_page(void **state)
+{
+    struct dice dice = {14};
+    uint32_t total = steps_of(a_room_with_people, delete_room);
+    (void)state;
+
+    for (int kills = 0; kills < 40; kills++) {
+        struct fixture f = a_room_with_people();
+        uint32_t steps = dice_below(&dice, total);
+        struct standing standing;
+        step_and_kill(&f, delete_room, &steps);
+        if (join(f.engine, "b", 1, &standing) ==
+            ERROR_QUEUE_FULL) { /* it came not that far: "a" is still there */
+            delete_room(&f);
+            assert_int_equal(join(f.engine, "b", 1, &standing), ERROR_NONE);
+        }
+        assert_int_equal(figures_of(f.engine, "b").issued, 1);
+        fixture_free(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -723,6 +763,7 @@ int main(void)
         cmocka_unit_test(workers_killed_at_random_lose_nothing_and_block_nobody),
         cmocka_unit_test(a_maker_killed_anywhere_leaves_no_room_or_a_whole_one),
         cmocka_unit_test(a_worker_killed_while_moving_pages_loses_none),
+        cmocka_unit_test(a_worker_killed_while_deleting_a_room_loses_no_page),
     };
     return cmocka_run_group_tests_name("local", tests, NULL, NULL);
 }
