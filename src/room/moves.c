@@ -11,13 +11,6 @@
 /* Until an answer told them, a call stands at least this long: browsers wake background tabs once a minute. */
 #define UNTOLD_CALL_SEC 120
 
-static uint32_t later_sec(const struct room *room, uint32_t seconds)
-{
-    uint64_t when = (uint64_t)room_now(room) + (uint64_t)seconds * 10;
-
-    return when < LINE_NEVER ? (uint32_t)when : LINE_NEVER - 1;
-}
-
 static void set_deadline(struct room *room, uint32_t count, uint32_t deadline)
 {
     line_set_deadline(&room->line, &room->memory, count, deadline);
@@ -55,6 +48,13 @@ uint32_t room_now(const struct room *room)
 uint32_t room_past(const struct room *room)
 {
     return (uint32_t)(room->clock_ms / 100);
+}
+
+uint32_t room_later(const struct room *room, uint32_t seconds)
+{
+    uint64_t when = (uint64_t)room_now(room) + (uint64_t)seconds * 10;
+
+    return when < LINE_NEVER ? (uint32_t)when : LINE_NEVER - 1;
 }
 
 struct ticket *room_find(const struct room *room, const struct place *place)
@@ -151,14 +151,14 @@ void ticket_call(struct room *room, uint32_t count, struct ticket *ticket, enum 
         memory_set(&room->memory, room->last_called, count);
     /* Being called is not coming back: for someone who said goodbye the grace goes on. */
     if ((ticket->flags & TICKET_LEAVING) != 0)
-        ticket->shown = later_sec(room, stands_sec);
+        ticket->shown = room_later(room, stands_sec);
     else
-        set_deadline(room, count, later_sec(room, stands_sec));
+        set_deadline(room, count, room_later(room, stands_sec));
 }
 
 uint32_t session_deadline(const struct room *room, const struct ticket *ticket, uint32_t ttl_sec)
 {
-    uint32_t deadline = later_sec(room, ttl_sec);
+    uint32_t deadline = room_later(room, ttl_sec);
     uint32_t max_sec = room->terms[ticket->terms].session_max_sec;
 
     if (max_sec == 0 || ticket->entered + (uint64_t)max_sec * 10 >= deadline)
@@ -244,7 +244,7 @@ static void page_goes_away(struct room *room, uint32_t first)
     uint32_t tickets, away = 0;
     struct ticket *ticket = line_page(&room->line, &room->memory, first, &tickets);
     struct line_page_bits who = {{0, 0}};
-    uint32_t deadline = later_sec(room, room->settings.away_ttl_sec);
+    uint32_t deadline = room_later(room, room->settings.away_ttl_sec);
 
     must(ticket_life(TICKET_WAITING)->when_time_over == TICKET_AWAY);
     for (uint32_t i = 0; i < tickets; i++) {

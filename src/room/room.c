@@ -221,8 +221,8 @@ static void note_eta(struct room *room, const struct standing *standing)
     if (note == NULL || standing->state != TICKET_WAITING || !room->estimate.is_settled)
         return;
     memory_keep(&room->memory, note, sizeof(*note));
-    *note = (struct line_note){room_now(room) + standing->eta_low_sec * 10,
-                               room_now(room) + standing->eta_high_sec * 10};
+    *note =
+        (struct line_note){room_later(room, standing->eta_low_sec), room_later(room, standing->eta_high_sec)};
 }
 
 static enum error join_once(struct room *room, const struct join *join, struct standing *standing)
@@ -342,7 +342,7 @@ enum error room_leave(struct room *room, const struct place *place)
 enum error room_leave_soon(struct room *room, const struct place *place)
 {
     struct ticket *ticket = room_find(room, place);
-    uint32_t grace = room_now(room) + ROOM_LEAVE_GRACE_SEC * 10;
+    uint32_t grace = room_later(room, ROOM_LEAVE_GRACE_SEC);
 
     if (ticket == NULL)
         return ERROR_TOKEN_NOT_FOUND;

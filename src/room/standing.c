@@ -125,7 +125,7 @@ void standing_expect(struct room *room, uint32_t count, struct ticket *ticket, u
     if (seen_ttl_sec < 3 * poll_sec)
         seen_ttl_sec = 3 * poll_sec;
     ticket->poll_sec = (uint8_t)poll_sec;
-    line_set_deadline(&room->line, &room->memory, count, room_now(room) + seen_ttl_sec * 10);
+    line_set_deadline(&room->line, &room->memory, count, room_later(room, seen_ttl_sec));
 }
 
 static void look_called(const struct room *room, const struct ticket *ticket, struct standing *standing)
@@ -151,7 +151,7 @@ static void begin_claim(struct room *room, uint32_t count, struct ticket *ticket
 {
     memory_keep(&room->memory, ticket, sizeof(*ticket));
     ticket->flags |= TICKET_TOLD;
-    line_set_deadline(&room->line, &room->memory, count, room_now(room) + room->settings.claim_ttl_sec * 10);
+    line_set_deadline(&room->line, &room->memory, count, room_later(room, room->settings.claim_ttl_sec));
 }
 
 static void look_inside(const struct room *room, const struct ticket *ticket, struct standing *standing)

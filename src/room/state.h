@@ -63,6 +63,9 @@ _Static_assert(sizeof(struct room) <= ROOM_BYTES, "a room fits the bytes it is g
 uint32_t room_now(const struct room *room);
 uint32_t room_past(const struct room *room);
 
+/* When a time of so many seconds that begins now is over; before LINE_NEVER, however long it is. */
+uint32_t room_later(const struct room *room, uint32_t seconds);
+
 /* The living ticket at this place, if it is this holder's. */
 struct ticket *room_find(const struct room *room, const struct place *place);
 

@@ -458,6 +458,32 @@ static void a_capped_estimate_stays_below_its_cap(void **state)
 
 /* ---- polls ---- */
 
+/* At one call in a quarter of an hour the last of these wait for longer than a ticket's clock can say. */
+static void a_wait_of_years_is_noted_as_it_was_told(void **state)
+{
+    enum { PEOPLE = 170000 };
+    struct settings settings = settings_default();
+    settings.rate_milli = 1;
+    settings.seen_ttl_sec = 86400;
+    settings.claim_ttl_sec = 86400;
+    struct rig rig = rig_new(2400, &settings);
+    uint32_t notes = 0;
+    (void)state;
+
+    for (uint64_t who = 0; who < PEOPLE; who++)
+        rig_place(&rig, who);
+    rig_pass(&rig, 310000); /* the call that the first of them got counts no more */
+    for (uint64_t who = PEOPLE; who < PEOPLE + LINE_PAGE_COUNT; who++) {
+        struct place place = rig_place(&rig, who);
+        const struct line_note *note = line_note(&rig.room->line, &rig.room->memory, place.count);
+        notes += note != NULL;
+        if (note != NULL)
+            assert_true(room_now(rig.room) <= note->from && note->to == LINE_NEVER - 1);
+    }
+    assert_int_equal(notes, LINE_PAGE_COUNT / LINE_NOTE_EVERY + 1);
+    rig_free(&rig);
+}
+
 static void near_the_front_people_poll_often_and_far_back_seldom(void **state)
 {
     struct settings settings = settings_default();
@@ -512,6 +538,7 @@ int main(void)
         cmocka_unit_test(a_hold_does_not_spoil_the_estimate),
         cmocka_unit_test(rooms_measure_for_themselves),
         cmocka_unit_test(a_capped_estimate_stays_below_its_cap),
+        cmocka_unit_test(a_wait_of_years_is_noted_as_it_was_told),
         cmocka_unit_test(near_the_front_people_poll_often_and_far_back_seldom),
         cmocka_unit_test(a_crowd_that_joined_together_does_not_poll_together),
     };
