@@ -67,6 +67,10 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
     }
     if (conf->handler == api_admin_handler) /* no other site's page has any business there */
         conf->origins = NULL;
+    if (conf->gate != NULL) {
+        struct srv_conf *server = ngx_http_conf_get_module_srv_conf(cf, ngx_http_weir_module);
+        server->has_gate = true;
+    }
     conf_install(cf, conf);
     return NGX_CONF_OK;
 }

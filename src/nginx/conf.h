@@ -50,7 +50,8 @@ struct main_conf {
 };
 
 struct srv_conf {
-    bool has_api; /* some location of it: refusals from before a location was found use the envelope too */
+    bool has_api;  /* some location of it: refusals from before a location was found use the envelope too */
+    bool has_gate; /* some location of it: nobody may tell its shop who passed, by a free path either */
 };
 
 enum conf_idempotency { IDEMPOTENCY_OPTIONAL, IDEMPOTENCY_REQUIRED };

@@ -65,6 +65,14 @@ static bool is_navigation(ngx_http_request_t *r);
 static struct span page_address(ngx_http_request_t *r, const struct gate_state *gate, bool comes_back);
 static ngx_int_t gate_redirect(ngx_http_request_t *r, struct span address);
 
+ngx_int_t gate_on_read(ngx_http_request_t *r)
+{
+    const struct srv_conf *server = ngx_http_get_module_srv_conf(r, ngx_http_weir_module);
+    if (!server->has_gate)
+        return NGX_DECLINED;
+    return headers_strip(r) == NGX_OK ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
 ngx_int_t gate_on_rewrite(ngx_http_request_t *r)
 {
     if (r != r->main || conf_loc(r)->gate == NULL)

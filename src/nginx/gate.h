@@ -13,7 +13,10 @@ struct gate_conf {
 
 char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
-/* Rewrite phase: nobody else may say who passed. */
+/* Post-read phase, once a request: nobody else may say who passed, in all of a server that has a gate. */
+ngx_int_t gate_on_read(ngx_http_request_t *r);
+
+/* Rewrite phase: what an earlier gate said of a request that was sent on to this one's location. */
 ngx_int_t gate_on_rewrite(ngx_http_request_t *r);
 
 /* Precontent phase. */

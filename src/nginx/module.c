@@ -60,7 +60,8 @@ static ngx_int_t module_init(ngx_conf_t *cf)
         return NGX_OK;
     if (page_init(cf) != NGX_OK || envelope_init(cf) != NGX_OK)
         return NGX_ERROR;
-    if (phase_join(cf, NGX_HTTP_REWRITE_PHASE, module_on_rewrite) != NGX_OK ||
+    if (phase_join(cf, NGX_HTTP_POST_READ_PHASE, gate_on_read) != NGX_OK ||
+        phase_join(cf, NGX_HTTP_REWRITE_PHASE, module_on_rewrite) != NGX_OK ||
         phase_join(cf, NGX_HTTP_PRECONTENT_PHASE, gate_handler) != NGX_OK)
         return NGX_ERROR;
     return phase_join_first(cf, NGX_HTTP_LOG_PHASE, mask_on_log);

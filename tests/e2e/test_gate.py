@@ -37,6 +37,7 @@ SERVER = """
         location /shut/ {{ weir_gate room=shut; proxy_pass http://127.0.0.1:{echo}; }}
         location /colon/ {{ weir_gate room=a:b page=/wait/; proxy_pass http://127.0.0.1:{echo}; }}
         location ~ ^/by-name/(?<event>.*)$ {{ weir_gate room=$event; proxy_pass http://127.0.0.1:{echo}; }}
+        location /chained/ {{ weir_gate room=shop; proxy_pass http://unix:{dir}/second.sock; }}
         location /free/ {{ proxy_pass http://127.0.0.1:{echo}; }}
         location /nested/ {{
             weir_gate room=shop;
@@ -60,6 +61,12 @@ SERVER = """
         location /broken/ {{ weir_gate room=shop; error_page 502 =200 /in/oops; proxy_pass http://127.0.0.1:1; }}
         location /user/ {{ weir_gate room=shop; weir_user $http_x_user_id from=127.0.0.1; proxy_pass http://127.0.0.1:{echo}; }}
         location /signed-in/ {{ weir_api queue; weir_user $http_x_user_id from=127.0.0.1; }}
+"""
+
+
+# Another server of the same nginx, as a shop may be.
+SECOND = """
+    server {{ listen unix:{dir}/second.sock; location / {{ proxy_pass http://127.0.0.1:{echo}; }} }}
 """
 
 
@@ -103,7 +110,7 @@ def server(tmp_path_factory, echo):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     server = Nginx(folder, rooms=ROOMS, server=SERVER.format(dir=folder, echo=echo),
-                   http="underscores_in_headers on; proxy_ignore_client_abort on;")
+                   http="underscores_in_headers on; proxy_ignore_client_abort on;" + SECOND.format(dir=folder, echo=echo))
     server.expect_in_log("connect\\(\\) failed .* 127.0.0.1:1")
     server.start()
     yield server
@@ -393,8 +400,15 @@ def test_a_request_of_nothing_but_forged_headers_survives(server):
     assert b"forged" not in answer and b'"shop": true' in answer
 
 
-def test_where_the_gate_is_off_headers_are_the_clients_own(visitor):
-    assert of_weir(visitor.get("/free/", headers={"X-Weir-User": "me"})) == {"x-weir-user": "me"}
+@pytest.mark.parametrize("path", ["/free/", "/nested/free/"])
+def test_on_a_free_path_beside_the_gate_nobody_says_who_passed_either(visitor, path):
+    """The shop believes these headers, and it does not know which of its paths are gated."""
+    forged = {name: "forged" for name in ("X-Weir-User", "x_weir_room", "X-WEIR-TIER")}
+    assert of_weir(visitor.get(path, headers=forged)) == {}
+
+
+def test_a_server_without_a_gate_hands_on_what_the_gate_before_it_said(insider):
+    assert len(of_weir(insider.get("/chained/"))) == 4
 
 
 # --- identity
