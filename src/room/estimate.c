@@ -52,6 +52,7 @@ static struct estimate_slot window_sum(const struct estimate *estimate, uint32_t
         sum.busy_ms += slot->busy_ms;
         sum.joins += slot->joins;
         sum.calls += slot->calls;
+        sum.turns += slot->turns;
         sum.ends += slot->ends;
         sum.gone += slot->gone;
         sum.silent += slot->silent;
@@ -82,7 +83,7 @@ static uint64_t root(uint64_t square)
 /* Both sides of the truth in nine of ten cases: some for what cannot be known, and more the fewer calls were seen. */
 static uint32_t margin(const struct estimate_slot *minute, bool is_settled)
 {
-    uint32_t percent = 15 + (uint32_t)(150 / (1 + root(minute->calls)));
+    uint32_t percent = 15 + (uint32_t)(150 / (1 + root(minute->turns)));
 
     return is_settled || percent > 50 ? percent : 50;
 }
@@ -101,7 +102,7 @@ static uint64_t called_rate(const struct estimate_slot *seen, uint64_t configure
 {
     uint64_t ms = seen->busy_ms + prior;
 
-    return ms == 0 ? configured_rate : (seen->calls * 1000000ULL + configured_rate * prior) / ms;
+    return ms == 0 ? configured_rate : (seen->turns * 1000000ULL + configured_rate * prior) / ms;
 }
 
 /*
@@ -209,6 +210,11 @@ void estimate_count_join(struct estimate *estimate, struct memory *memory)
 void estimate_count_call(struct estimate *estimate, struct memory *memory)
 {
     memory_set(memory, slot_now(estimate)->calls, slot_now(estimate)->calls + 1);
+}
+
+void estimate_count_turn(struct estimate *estimate, struct memory *memory)
+{
+    memory_set(memory, slot_now(estimate)->turns, slot_now(estimate)->turns + 1);
 }
 
 void estimate_count_end(struct estimate *estimate, struct memory *memory)

@@ -26,6 +26,7 @@ struct estimate_slot {
     uint32_t busy_ms;   /* in which somebody stood in line */
     uint32_t joins;
     uint32_t calls;
+    uint32_t turns; /* calls of people who stood in line */
     uint32_t ends;  /* slots that became free */
     uint32_t gone;  /* left the line and said so */
     int32_t silent; /* fell silent, less those who came back */
@@ -60,6 +61,7 @@ void estimate_restart(struct estimate *estimate, struct memory *memory, const st
 
 void estimate_count_join(struct estimate *estimate, struct memory *memory);
 void estimate_count_call(struct estimate *estimate, struct memory *memory);
+void estimate_count_turn(struct estimate *estimate, struct memory *memory);
 void estimate_count_end(struct estimate *estimate, struct memory *memory);
 void estimate_count_gone(struct estimate *estimate, struct memory *memory);
 void estimate_count_silent(struct estimate *estimate, struct memory *memory, int32_t people);

@@ -424,6 +424,7 @@ static uint32_t call(struct room *room)
             continue;
         }
         ticket_call(room, count, ticket, ground);
+        estimate_count_turn(&room->estimate, &room->memory);
         memory_commit(&room->memory);
         called++;
     }
