@@ -108,6 +108,13 @@ struct ticket *line_find(const struct line *line, const struct memory *memory, u
     return branch.page == NULL ? NULL : &branch.page->ticket[branch.path.slot];
 }
 
+uint32_t line_page_first(uint32_t count)
+{
+    uint32_t first = count - count % LINE_PAGE_COUNT;
+
+    return first == LINE_NONE ? 1 : first; /* the very first page has no place 0 */
+}
+
 struct ticket *line_page(const struct line *line, const struct memory *memory, uint32_t count,
                          uint32_t *tickets)
 {
@@ -152,7 +159,7 @@ static bool node_adopt(struct node *node, struct memory *memory, uint32_t slot, 
     return true;
 }
 
-/* The tops are a ring: a new one is taken only when the one whose place it takes has long been freed. */
+/* The tops are a ring: the one behind a new one is always free, so that where the ring begins can be told. */
 static bool top_grow(struct line *line, struct memory *memory, const struct branch *branch)
 {
     uint32_t next = (branch->path.top + 1) % LINE_TOPS;
@@ -341,7 +348,7 @@ static uint32_t node_first(const struct node *node, const uint32_t *now)
     return slot;
 }
 
-/* Which count the ring's `top` begins with, seen from the newest. */
+/* Number of the page that the ring's `top` begins with, counted from the first ever. */
 static uint32_t top_first_page(const struct line *line, uint32_t top)
 {
     uint32_t newest = top_number(line->last);
@@ -386,9 +393,7 @@ uint32_t line_overdue(const struct line *line, const struct memory *memory, uint
 {
     uint32_t count = first_page(line, memory, &now);
 
-    if (count == UINT32_MAX)
-        return LINE_NONE;
-    return count == 0 ? 1 : count; /* the first page has no place 0 */
+    return count == UINT32_MAX ? LINE_NONE : line_page_first(count);
 }
 
 /* ---- deadlines ---- */

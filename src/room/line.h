@@ -30,7 +30,7 @@
 
 /*
  * Above the pages stand two levels of nodes, above those a ring of tops. The ring is what bounds the line: between the oldest
- * living ticket and the newest there is room for 500 million places.
+ * living ticket and the newest there is room for 520 million places.
  */
 struct line_sums {
     uint32_t standing;
@@ -45,7 +45,10 @@ struct line {
 
 void line_init(struct line *line);
 
-/* The ticket at `count`, or NULL if there never was one or its page is gone. Its state and deadline change only below. */
+/*
+ * The ticket at `count`, or NULL if there never was one or its page is gone. Whoever changes its state has the bit follow
+ * (line_stand, line_step_out); an earlier deadline is set by line_set_deadline alone, or nobody would look in time.
+ */
 struct ticket *line_find(const struct line *line, const struct memory *memory, uint32_t count);
 
 /* Makes the next place, in state NONE and not standing. NULL: no page is spare or the line is too long. */
@@ -76,6 +79,9 @@ uint32_t line_first(const struct line *line, const struct memory *memory);
 uint32_t line_overdue(const struct line *line, const struct memory *memory, uint32_t now);
 void line_look_again(struct line *line, struct memory *memory, uint32_t count);
 
+/* The first place on the page of `count`. */
+uint32_t line_page_first(uint32_t count);
+
 /* The tickets from `count` to the end of its page, side by side. `count` must be on a living page. */
 struct ticket *line_page(const struct line *line, const struct memory *memory, uint32_t count,
                          uint32_t *tickets);
@@ -95,7 +101,7 @@ void line_page_bits_add(struct line_page_bits *bits, uint32_t count);
  */
 #define LINE_NOTE_EVERY 32
 struct line_note {
-    uint32_t from, to; /* to 0 = nothing noted */
+    uint32_t from, to; /* deciseconds of the room's clock; to 0 = nothing noted */
 };
 struct line_note *line_note(const struct line *line, const struct memory *memory, uint32_t count);
 

@@ -419,7 +419,7 @@ static uint32_t call(struct room *room)
         struct ticket *ticket = line_find(&room->line, &room->memory, count);
         /* Absent, and only not noticed yet: a call goes to someone who is there. */
         if (ticket->deadline <= room_past(room)) {
-            tickets_expire(room, count - count % LINE_PAGE_COUNT + (count < LINE_PAGE_COUNT));
+            tickets_expire(room, line_page_first(count));
             pages++;
             continue;
         }

@@ -55,7 +55,7 @@ struct ticket {
         uint32_t iat_sec; /* after enter: wall clock signed into the pass */
     };
     union {
-        uint32_t shown;   /* lowest position ever shown; 0 = none yet */
+        uint32_t shown;   /* lowest position shown, 0 = none yet; called and leaving: its former deadline */
         uint32_t entered; /* after enter */
     };
     uint8_t state; /* enum ticket_state */
