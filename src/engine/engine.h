@@ -8,6 +8,7 @@
  * engine they talk to.
  */
 
+#include "base/room_id.h"
 #include "room/room.h"
 
 enum engine_op {
@@ -39,7 +40,7 @@ struct engine_put {
 /* Names of rooms, into memory of the caller. */
 struct engine_list {
     struct room_id {
-        char name[64];
+        char name[ROOM_ID_MAX];
         uint32_t len;
     } * ids;
     uint32_t size, count;
@@ -77,7 +78,7 @@ struct engine_call {
 struct engine {
     void (*submit)(struct engine *engine, struct engine_call *call);
 
-    /* To be called about every 100 ms in every worker, with a monotonic clock. */
+    /* To be called about every ROOM_TICK_MS in every worker, with a monotonic clock. */
     void (*tick)(struct engine *engine, uint64_t now_ms);
 
     /* Why the engine cannot serve now, or NULL. */

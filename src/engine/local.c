@@ -22,7 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define TICK_MS       100
 #define CLOCK_JUMP_MS 1000
 
 /* A room keeps this many spare pages at hand; fewer or more are set right in one go. */
@@ -568,9 +567,9 @@ static void slot_tick(struct local_engine *local, struct slot *slot, uint64_t no
     struct room *room = slot_lock(zone, slot);
     uint64_t elapsed_ms = elapsed_since(&slot->ticked_ms, now_ms);
 
-    if (elapsed_ms >= TICK_MS)
+    if (elapsed_ms >= ROOM_TICK_MS)
         slot->ticked_ms = now_ms;
-    if (elapsed_ms >= TICK_MS && slot->is_used && !room_is_at_rest(room)) {
+    if (elapsed_ms >= ROOM_TICK_MS && slot->is_used && !room_is_at_rest(room)) {
         stock_fill(zone, room);
         room_tick(room, elapsed_ms < UINT32_MAX ? (uint32_t)elapsed_ms : UINT32_MAX);
         stock_trim(zone, room, STOCK_LIMIT);

@@ -7,8 +7,6 @@
 
 #include "engine/local.h"
 
-#define TICK_MS 100
-
 static struct engine *engine;
 static ngx_event_t tick_event;
 static ngx_connection_t tick_connection; /* nginx's debug log asks an event for its descriptor */
@@ -33,7 +31,7 @@ ngx_int_t worker_init(ngx_cycle_t *cycle)
     tick_event.data = &tick_connection;
     tick_event.log = cycle->log;
     tick_event.cancelable = 1;
-    ngx_add_timer(&tick_event, TICK_MS);
+    ngx_add_timer(&tick_event, ROOM_TICK_MS);
     return NGX_OK;
 }
 
@@ -55,7 +53,7 @@ struct engine *worker_engine(void)
 static void tick_on_timer(ngx_event_t *event)
 {
     engine->tick(engine, ngx_current_msec);
-    ngx_add_timer(event, TICK_MS);
+    ngx_add_timer(event, ROOM_TICK_MS);
 }
 
 /*

@@ -16,6 +16,7 @@
 #include "room/estimate.h"
 
 #include "base/must.h"
+#include "room/ticket.h"
 
 /* The configured pace counts as if it had been seen for this long. */
 #define PRIOR_MS 2000
@@ -25,8 +26,7 @@
 /* Nobody is thought to stay longer, before anybody has left. */
 #define LONGEST_VISIT_SEC 3600
 
-/* The longest poll interval people are told; and never more than half of a line is thought to be gone unnoticed. */
-#define POLL_MOST_MS     60000
+/* Never more than half of a line is thought to be gone unnoticed. */
 #define GHOSTS_MOST_1024 512
 
 #define GIGA_SEC_MS 1000000000000ULL
@@ -280,7 +280,8 @@ static uint64_t leavers_save(uint64_t x_1024)
 static uint64_t ghosts_1024(const struct estimate *estimate, uint32_t position)
 {
     uint64_t plain_ms = position * 1000000ULL / estimate->calls_per_ks;
-    uint64_t poll_ms = plain_ms / 10 < POLL_MOST_MS ? plain_ms / 10 : POLL_MOST_MS;
+    uint64_t poll_max_ms = TICKET_POLL_MAX_SEC * 1000;
+    uint64_t poll_ms = plain_ms / 10 < poll_max_ms ? plain_ms / 10 : poll_max_ms;
     unsigned __int128 ghosts = (unsigned __int128)estimate->silent_per_gs * poll_ms * 2 * 1024 / GIGA_SEC_MS;
 
     if (estimate->is_short_of_slots)

@@ -8,8 +8,7 @@
 #include "room/pace.h"
 
 #include "base/must.h"
-
-#define TICK_MS 100
+#include "room/room.h"
 
 struct measure {
     uint64_t call;   /* parts of one call */
@@ -28,7 +27,7 @@ static bool is_in_one_go(const struct settings *settings)
  */
 static uint64_t default_burst(const struct measure *measure)
 {
-    uint64_t tick = measure->per_ms * TICK_MS;
+    uint64_t tick = measure->per_ms * ROOM_TICK_MS;
 
     return tick > measure->call ? 2 * tick : measure->call + tick;
 }

@@ -46,7 +46,7 @@ struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
 {
     struct room *room = at;
 
-    must(name.len > 0 && name.len <= ROOM_NAME_MAX && epoch > 0);
+    must(name.len > 0 && name.len <= ROOM_ID_MAX && epoch > 0);
     memory_init(&room->memory, base);
     memcpy(room->name, name.data, name.len);
     room->name_len = (uint32_t)name.len;
@@ -134,6 +134,8 @@ static const struct key *remembered(struct room *room, const struct request_key 
         return NULL;
     return key;
 }
+
+_Static_assert(TICKET_POLL_MAX_SEC <= 63, "a poll interval fits the bits that a key has for it");
 
 static enum error remember(struct room *room, const struct request_key *request,
                            const struct standing *standing)

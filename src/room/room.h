@@ -153,10 +153,14 @@ enum error room_clear(struct room *room, uint32_t *cleared);
 /* Everybody is gone, and every page becomes spare: the room can be made anew or given up. */
 void room_dissolve(struct room *room);
 
-/* Advances the room's clock, ends what is over and calls whom the pace allows. Several bounded operations. */
+/*
+ * Advances the room's clock, ends what is over and calls whom the pace allows. Several bounded operations. To be called about
+ * every ROOM_TICK_MS; of a longer pause one second counts at most.
+ */
+#define ROOM_TICK_MS 100
 void room_tick(struct room *room, uint32_t elapsed_ms);
 
-/* Nobody is in the room and its pace has nothing to regain: it need not be ticked. */
+/* Nobody is in the room, its pace has nothing to regain, no key and no page waits to be given up: it need not be ticked. */
 bool room_is_at_rest(const struct room *room);
 
 struct figures room_figures(const struct room *room);

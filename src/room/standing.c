@@ -9,7 +9,6 @@
 #include "room/state.h"
 
 #define POLL_MIN_SEC     1
-#define POLL_MAX_SEC     60
 #define POLL_INSIDE_SEC  30
 #define RETRY_MIN_SEC    5
 #define RETRY_MAX_SEC    3600
@@ -85,7 +84,7 @@ static void tell_eta(const struct room *room, uint32_t waited_sec, struct standi
  */
 static uint32_t poll_interval(uint32_t eta_sec, uint32_t count)
 {
-    uint32_t poll_sec = clamp(eta_sec / 5, POLL_MIN_SEC, POLL_MAX_SEC);
+    uint32_t poll_sec = clamp(eta_sec / 5, POLL_MIN_SEC, TICKET_POLL_MAX_SEC);
     uint32_t scattered = count * 2654435761U >> 16;
 
     return poll_sec - scattered % (poll_sec / 4 + 1);

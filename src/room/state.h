@@ -6,13 +6,12 @@
 
 #include "base/map.h"
 #include "base/memory.h"
+#include "base/room_id.h"
 #include "room/estimate.h"
 #include "room/keys.h"
 #include "room/line.h"
 #include "room/pace.h"
 #include "room/room.h"
-
-#define ROOM_NAME_MAX 64
 
 /*
  * What was promised to those who entered while a setting had a certain value. A pass says when it ends; repeated, it must say
@@ -28,7 +27,7 @@ struct terms {
 
 struct room {
     struct memory memory;
-    char name[ROOM_NAME_MAX];
+    char name[ROOM_ID_MAX];
     uint32_t name_len;
     uint32_t epoch;
     uint64_t clock_ms;

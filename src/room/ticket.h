@@ -42,6 +42,8 @@ enum ticket_flag {
     TICKET_PAID = 8,    /* its call was paid for from the pace */
 };
 
+#define TICKET_POLL_MAX_SEC 60 /* the longest poll interval that anybody is told */
+
 /*
  * Times are deciseconds of the room's clock unless the name says otherwise. Two pairs of fields share their place because
  * the one is needed only before enter and the other only after: 32 bytes a ticket is what keeps ten million of them small.
