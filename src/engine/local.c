@@ -295,8 +295,9 @@ static void slot_publish(struct local_zone *zone, uint32_t index)
 {
     uint32_t at = name_hash(room_name(slot_room(&zone->slots[index]))) & zone->table_mask;
 
-    for (;; at = (at + 1) & zone->table_mask) {
+    for (uint32_t steps = 0;; steps++, at = (at + 1) & zone->table_mask) {
         uint32_t entry = atomic_load_explicit(&zone->table[at], memory_order_relaxed);
+        must(steps <= zone->table_mask);
         if (entry == 0 || entry == ENTRY_GONE)
             break;
     }
@@ -388,7 +389,7 @@ enum error local_zone_put_room(struct local_zone *zone, struct span name, const 
 void local_zone_reconfigure(struct local_zone *zone, const struct local_zone_options *options)
 {
     zone_lock(zone);
-    zone->options = *options;
+    memory_set(&zone->pool, zone->options, *options);
     zone_unlock(zone);
 }
 
@@ -461,6 +462,7 @@ static enum error run(struct room *room, struct engine_call *call)
     return ERROR_INVALID_REQUEST;
 }
 
+/* The others come with a ticket or a pass: where its room is gone, so is what it stands for. */
 static bool names_its_room(enum engine_op op)
 {
     return op == ENGINE_JOIN || op >= ENGINE_FIGURES;
