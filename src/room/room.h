@@ -117,7 +117,10 @@ const struct settings *room_settings(const struct room *room);
  */
 enum error room_set_settings(struct room *room, const struct settings *settings, bool is_from_api);
 
-/* One ticket per holder: joining again returns the same. With `retry_after_sec` filled on QUEUE_FULL and ROOM_CLOSED. */
+/*
+ * One ticket per holder: joining again returns the same. `retry_after_sec` is more than 0 with QUEUE_FULL, WAIT_TOO_LONG and
+ * ROOM_CLOSED, else 0.
+ */
 enum error room_join(struct room *room, const struct join *join, struct standing *standing,
                      uint32_t *retry_after_sec);
 
@@ -127,6 +130,10 @@ enum error room_status(struct room *room, const struct place *place, struct stan
 /* Seen, and told nothing about their turn. */
 enum error room_heartbeat(struct room *room, const struct place *place, struct standing *standing);
 
+/*
+ * Takes the turn; once inside, says the same again. ERROR_NOT_READY comes with the standing, and as after a status they were
+ * seen: that much of it takes effect.
+ */
 enum error room_enter(struct room *room, const struct enter *enter, struct standing *standing);
 enum error room_leave(struct room *room, const struct place *place);
 
