@@ -91,6 +91,9 @@ struct engine {
     void (*watch)(struct span room, const struct figures *figures);
 };
 
+/* For those who keep rooms: what the call does to its room, which they hold. Any call but ENGINE_ROOMS. */
+enum error engine_run(struct room *room, struct engine_call *call);
+
 static inline void engine_submit(struct engine *engine, struct engine_call *call)
 {
     engine->submit(engine, call);

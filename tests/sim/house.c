@@ -62,39 +62,6 @@ void house_close(struct house *house)
     free(house->memory);
 }
 
-static enum error run(struct room *room, struct engine_call *call)
-{
-    switch (call->op) {
-    case ENGINE_JOIN:
-        return room_join(room, &call->join, &call->standing, &call->retry_after_sec);
-    case ENGINE_STATUS:
-        return room_status(room, &call->place, &call->standing);
-    case ENGINE_HEARTBEAT:
-        return room_heartbeat(room, &call->place, &call->standing);
-    case ENGINE_LOOK:
-        return room_look(room, &call->place, &call->standing);
-    case ENGINE_ENTER:
-        return room_enter(room, &call->enter, &call->standing);
-    case ENGINE_LEAVE:
-        return room_leave(room, &call->place);
-    case ENGINE_LEAVE_SOON:
-        return room_leave_soon(room, &call->place);
-    case ENGINE_SESSION_TOUCH:
-        return room_session_touch(room, &call->place);
-    case ENGINE_SESSION_END:
-        return room_session_end(room, &call->place);
-    case ENGINE_PUT:
-        return room_set_settings(room, &call->put.settings, true);
-    case ENGINE_ADVANCE:
-        return room_advance(room, call->people, &call->people);
-    case ENGINE_CLEAR:
-        return room_clear(room, &call->people);
-    default:
-        must(!"an operation of the simulator");
-        return ERROR_INVALID_REQUEST;
-    }
-}
-
 static void be_done(struct engine_call *call)
 {
     (void)call;
@@ -104,14 +71,14 @@ void house_submit(struct house *house, struct engine_call *call)
 {
     call->room = NAME;
     call->done = be_done;
+    if (call->op == ENGINE_PUT)
+        call->put.version = house_figures(house).settings_version;
     if (house->engine != NULL) {
-        if (call->op == ENGINE_PUT)
-            call->put.version = house_figures(house).settings_version;
         engine_submit(house->engine, call);
         return;
     }
     call->retry_after_sec = 0;
-    call->error = run(house->room, call);
+    call->error = engine_run(house->room, call);
 }
 
 static int64_t at_most(int64_t value, int64_t most)
