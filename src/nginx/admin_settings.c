@@ -15,11 +15,9 @@ static bool change_read(ngx_pool_t *pool, const char *name, json_t *value, struc
 static struct span value_text(ngx_pool_t *pool, const struct setting_info *info, json_t *value);
 static struct span text_copy(ngx_pool_t *pool, const char *text);
 static struct span number_text(ngx_pool_t *pool, double number);
-static bool is_word(const struct setting_info *info);
 static void settings_reset(const struct admin_changes *changes, struct settings *settings);
 static struct settings settings_of_preset(uint32_t preset);
 static bool is_named(const struct admin_changes *changes, const char *name);
-static uint32_t *setting_at(struct settings *settings, const struct setting_info *info);
 static uint32_t preset_after(const struct admin_changes *changes, const struct settings *settings);
 
 bool admin_changes_read(ngx_pool_t *pool, json_t *object, struct admin_changes *changes)
@@ -49,7 +47,7 @@ static bool change_read(ngx_pool_t *pool, const char *name, json_t *value, struc
 
 static struct span value_text(ngx_pool_t *pool, const struct setting_info *info, json_t *value)
 {
-    if (json_is_string(value) && info != NULL && is_word(info))
+    if (json_is_string(value) && info != NULL && setting_is_word(info))
         return text_copy(pool, json_string_value(value));
     if (json_is_real(value))
         return number_text(pool, json_real_value(value));
@@ -72,11 +70,6 @@ static struct span number_text(ngx_pool_t *pool, double number)
     char text[NUMBER_BYTES];
     snprintf(text, sizeof(text), "%.15g", number);
     return text_copy(pool, text);
-}
-
-static bool is_word(const struct setting_info *info)
-{
-    return info->kind == SETTING_MODE || info->kind == SETTING_PRESET;
 }
 
 bool admin_changes_apply(const struct admin_changes *changes, struct settings *settings, char *reason,
@@ -102,7 +95,7 @@ static void settings_reset(const struct admin_changes *changes, struct settings 
     }
     for (size_t i = 0; i < changes->reset_count; i++) {
         const struct setting_info *info = setting_find(changes->reset[i]);
-        *setting_at(settings, info) = setting_value(&base, info);
+        setting_set(settings, info, setting_value(&base, info));
         if (span_equal(changes->reset[i], SPAN("rate")) && !is_named(changes, "batch"))
             settings->batch = base.batch;
     }
@@ -135,11 +128,6 @@ static bool is_named(const struct admin_changes *changes, const char *name)
     return false;
 }
 
-static uint32_t *setting_at(struct settings *settings, const struct setting_info *info)
-{
-    return (uint32_t *)(void *)((char *)settings + info->offset);
-}
-
 void admin_settings_add(ngx_buf_t *body, const struct settings *settings)
 {
     char value[NUMBER_BYTES];
@@ -148,9 +136,9 @@ void admin_settings_add(ngx_buf_t *body, const struct settings *settings)
         setting_format(info, setting_value(settings, info), value, sizeof(value));
         text_add(body, i == 0 ? SPAN("{\"") : SPAN(",\""));
         text_add(body, span_of(info->name));
-        text_add(body, is_word(info) ? SPAN("\":\"") : SPAN("\":"));
+        text_add(body, setting_is_word(info) ? SPAN("\":\"") : SPAN("\":"));
         text_add(body, span_of(value));
-        text_add(body, is_word(info) ? SPAN("\"") : SPAN(""));
+        text_add(body, setting_is_word(info) ? SPAN("\"") : SPAN(""));
     }
     TEXT_ADD(body, "}");
 }

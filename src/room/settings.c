@@ -151,7 +151,7 @@ static bool set_one(struct settings *settings, const struct setting_change *chan
                  change->value.data, info->name, allowed);
         return false;
     }
-    *(uint32_t *)(void *)((char *)settings + info->offset) = (uint32_t)number;
+    setting_set(settings, info, (uint32_t)number);
     return true;
 }
 

@@ -113,6 +113,18 @@ static inline uint32_t setting_value(const struct settings *settings, const stru
     return *(const uint32_t *)(const void *)((const char *)settings + info->offset);
 }
 
+/* The value must be within the range of its row. */
+static inline void setting_set(struct settings *settings, const struct setting_info *info, uint32_t value)
+{
+    *(uint32_t *)(void *)((char *)settings + info->offset) = value;
+}
+
+/* Whether its values are words, which JSON writes as strings. */
+static inline bool setting_is_word(const struct setting_info *info)
+{
+    return info->kind == SETTING_MODE || info->kind == SETTING_PRESET;
+}
+
 /* The written form of a value of this kind, as settings_apply would read it. NUL-terminated. */
 void setting_format(const struct setting_info *info, uint32_t value, char *out, size_t size);
 
