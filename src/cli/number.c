@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Read and written by hand rather than with strtod and printf's ' flag: those follow the locale, take signs, exponents
- * and `inf`, and a double cannot hold 1.15. A planner that shows 43,477 where the paper says 43,478 is not believed.
+ * Whole numbers of small units, written by hand rather than with printf's ' flag, which follows the locale; and a double
+ * cannot hold 1.15. A planner that shows 43,477 where the paper says 43,478 is not believed.
  */
 #include "cli/number.h"
 
-#include <ctype.h>
+#include "base/decimal.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#define WHOLE_DIGITS_MAX 12
-
-static bool digits_read(const char *text, size_t len, uint64_t *out);
-static bool decimal_read(const char *text, size_t len, size_t decimals, uint64_t *out);
 static char *decimal_write(uint64_t number, size_t decimals, char out[NUMBER_TEXT_MAX]);
 
 bool number_read_whole(const char *text, uint64_t *out)
 {
-    return digits_read(text, strlen(text), out);
+    return decimal_read(span_of(text), 0, out);
 }
 
 bool number_read_milli(const char *text, uint64_t *out)
 {
-    return decimal_read(text, strlen(text), 3, out);
+    return decimal_read(span_of(text), 3, out);
 }
 
 bool number_read_share(const char *text, uint64_t *out)
@@ -31,8 +28,8 @@ bool number_read_share(const char *text, uint64_t *out)
     size_t len = strlen(text);
 
     if (len > 0 && text[len - 1] == '%')
-        return decimal_read(text, len - 1, 3, out);
-    return decimal_read(text, len, 5, out) && *out <= SHARE_WHOLE;
+        return decimal_read((struct span){text, len - 1}, 3, out);
+    return decimal_read(span_of(text), 5, out) && *out <= SHARE_WHOLE;
 }
 
 char *number_group(uint64_t number, char out[NUMBER_TEXT_MAX])
@@ -83,39 +80,6 @@ char *number_duration(uint64_t seconds, char out[NUMBER_TEXT_MAX])
     else
         snprintf(out, NUMBER_TEXT_MAX, "%" PRIu64 " d %" PRIu64 " h", seconds / day, seconds % day / hour);
     return out;
-}
-
-static bool digits_read(const char *text, size_t len, uint64_t *out)
-{
-    uint64_t number = 0;
-
-    if (len == 0 || len > WHOLE_DIGITS_MAX)
-        return false;
-    for (size_t i = 0; i < len; i++) {
-        if (!isdigit((unsigned char)text[i]))
-            return false;
-        number = number * 10 + (uint64_t)(text[i] - '0');
-    }
-    *out = number;
-    return true;
-}
-
-static bool decimal_read(const char *text, size_t len, size_t decimals, uint64_t *out)
-{
-    const char *dot = memchr(text, '.', len);
-    size_t whole_len = dot == NULL ? len : (size_t)(dot - text);
-    uint64_t whole, part = 0;
-
-    if (!digits_read(text, whole_len, &whole))
-        return false;
-    if (dot != NULL && (len - whole_len - 1 > decimals || !digits_read(dot + 1, len - whole_len - 1, &part)))
-        return false;
-    for (size_t i = dot == NULL ? 0 : len - whole_len - 1; i < decimals; i++)
-        part *= 10;
-    for (size_t i = 0; i < decimals; i++)
-        whole *= 10;
-    *out = whole + part;
-    return true;
 }
 
 static char *decimal_write(uint64_t number, size_t decimals, char out[NUMBER_TEXT_MAX])

@@ -198,11 +198,11 @@ static int settings_read(const struct args *args, struct deed *deed)
     return 0;
 }
 
-static bool is_text(const char *name);
+static bool is_word(const char *name);
 
 /*
- * Nothing = back to the default. Otherwise what it looks like, unless the setting is known to be text: a title may be
- * `1984`. NULL where the text is not UTF-8.
+ * Nothing = back to the default. Otherwise what it looks like, unless the setting is known to be a word. NULL where the
+ * text is not UTF-8.
  */
 static json_t *value_read(const char *name, const char *text)
 {
@@ -210,7 +210,7 @@ static json_t *value_read(const char *name, const char *text)
 
     if (*text == '\0')
         return json_null();
-    if (is_text(name))
+    if (is_word(name))
         return json_string(text);
     if (strcmp(text, "true") == 0 || strcmp(text, "false") == 0)
         return json_boolean(*text == 't');
@@ -221,12 +221,11 @@ static json_t *value_read(const char *name, const char *text)
     return json_string(text);
 }
 
-static bool is_text(const char *name)
+static bool is_word(const char *name)
 {
     const struct setting_info *info = setting_find(span_of(name));
 
-    return info != NULL && info->kind != SETTING_WHOLE && info->kind != SETTING_MILLI &&
-           info->kind != SETTING_FLAG;
+    return info != NULL && setting_is_word(info);
 }
 
 static int count_read(const struct args *args, struct deed *deed)

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Everything about a setting follows from its row, and a refusal is worded here, so that nginx.conf, the operator's API and the
+ * command line accept the same and say the same. Presets are written like changes: a row of theirs that the table of settings
+ * would not allow fails when it is first used.
+ */
+
 #include "room/settings.h"
 
+#include "base/decimal.h"
 #include "base/must.h"
 
 #include <inttypes.h>
@@ -184,37 +192,6 @@ const struct setting_info *setting_find(struct span name)
     return NULL;
 }
 
-/* Digits only, and few enough that nothing overflows before the range is checked. */
-static bool read_whole(struct span text, uint64_t *out)
-{
-    uint64_t number = 0;
-
-    if (text.len == 0 || text.len > 12)
-        return false;
-    for (size_t i = 0; i < text.len; i++) {
-        if (text.data[i] < '0' || text.data[i] > '9')
-            return false;
-        number = number * 10 + (uint64_t)(text.data[i] - '0');
-    }
-    *out = number;
-    return true;
-}
-
-static bool read_milli(struct span text, uint64_t *out)
-{
-    const char *dot = text.len == 0 ? NULL : memchr(text.data, '.', text.len);
-    struct span whole = {text.data, dot == NULL ? text.len : (size_t)(dot - text.data)};
-    struct span rest = dot == NULL ? SPAN("0") : (struct span){dot + 1, text.len - whole.len - 1};
-    uint64_t units, decimals;
-
-    if (rest.len > 3 || !read_whole(whole, &units) || !read_whole(rest, &decimals))
-        return false;
-    for (size_t i = rest.len; i < 3; i++)
-        decimals *= 10;
-    *out = units * 1000 + decimals;
-    return true;
-}
-
 static bool read_word(const struct setting_info *info, struct span text, uint64_t *out)
 {
     for (uint32_t i = 0; i <= info->highest; i++)
@@ -229,7 +206,7 @@ static bool read_value(const struct setting_info *info, struct span value, uint6
 {
     if (words_of(info->kind) != NULL)
         return read_word(info, value, out);
-    return info->kind == SETTING_WHOLE ? read_whole(value, out) : read_milli(value, out);
+    return decimal_read(value, info->kind == SETTING_MILLI ? 3 : 0, out);
 }
 
 static void say_allowed(const struct setting_info *info, char *out, size_t size)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The small readers of src/base: base64url, the query string, the path, the room id. */
+/* The small readers of src/base: base64url, decimal numbers, the query string, the path, the room id. */
 #include "base/base64url.h"
+#include "base/decimal.h"
 #include "base/query.h"
 #include "base/room_id.h"
 
@@ -19,6 +20,43 @@ static uint32_t random_below(uint32_t bound)
     random_state ^= random_state >> 7;
     random_state ^= random_state << 17;
     return (uint32_t)(random_state >> 32) % bound;
+}
+
+/* ---- decimal numbers ---- */
+
+static void a_decimal_number_is_read_to_its_last_digit(void **state)
+{
+    static const struct {
+        const char *text;
+        size_t decimals;
+        uint64_t number;
+    } vectors[] = {{"0", 0, 0},
+                   {"007", 0, 7},
+                   {"999999999999", 0, 999999999999},
+                   {"50", 3, 50000},
+                   {"1.15", 3, 1150},
+                   {"0.001", 3, 1},
+                   {"999999999999.9999999", 7, 9999999999999999999U}};
+    uint64_t number;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        assert_true(decimal_read(span_of(vectors[i].text), vectors[i].decimals, &number));
+        assert_true(number == vectors[i].number);
+    }
+}
+
+static void what_is_not_plainly_a_number_is_refused(void **state)
+{
+    static const char *const texts[] = {"",   ".",   "1.",  ".5",  "-1",    "+1",     "1e3",          " 1",
+                                        "1 ", "1,0", "0x1", "inf", "1.2.3", "1.0001", "1234567890123"};
+    uint64_t number;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+        assert_false(decimal_read(span_of(texts[i]), 3, &number));
+    assert_false(decimal_read(SPAN("1.5"), 0, &number));
+    assert_false(decimal_read(SPAN_NONE, 3, &number));
 }
 
 /* ---- base64url ---- */
@@ -268,6 +306,8 @@ int main(void)
         cmocka_unit_test(query_refuses_a_value_over_the_callers_bound),
         cmocka_unit_test(every_occurrence_can_be_masked_in_place_even_of_a_refused_query),
         cmocka_unit_test(a_found_value_survives_the_masking_of_the_query),
+        cmocka_unit_test(a_decimal_number_is_read_to_its_last_digit),
+        cmocka_unit_test(what_is_not_plainly_a_number_is_refused),
         cmocka_unit_test(path_tail_is_exactly_one_segment),
         cmocka_unit_test(room_ids_are_1_to_64_of_the_alphabet),
         cmocka_unit_test(room_ids_refuse_every_other_byte_at_every_place),
