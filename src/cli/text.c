@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Titles, messages and names come from a server, and a server may be anyone's: an escape sequence in a room's title must
+ * Messages and names come from a server, and a server may be anyone's: an escape sequence in the name of a room must
  * not reach the terminal of the operator. So everything is cleaned before it is shown, letter by letter, and widths are
  * counted in columns, not in bytes.
  */
