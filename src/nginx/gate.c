@@ -19,11 +19,9 @@
 #include "nginx/reply.h"
 #include "nginx/request.h"
 #include "nginx/text.h"
-#include "token/bytes.h"
 #include "token/pass.h"
 
-#define RETURN_MAX  2048 /* of the address to come back to; a longer one is not worth the header */
-#define SESSION_LEN BASE64URL_LEN(8 + sizeof(struct holder))
+#define RETURN_MAX 2048 /* of the address to come back to; a longer one is not worth the header */
 
 enum gate_step {
     GATE_LOOK,    /* ask for the room's settings */
@@ -41,7 +39,7 @@ struct gate_state {
     struct span room; /* len 0: the room cannot exist */
     bool is_open;     /* the room lets everybody by */
     struct pass_claims pass;
-    char session[SESSION_LEN];
+    char session[PASS_ID_LEN];
     u_char tier[1];
 };
 
@@ -251,11 +249,7 @@ static ngx_int_t gate_let_by(ngx_http_request_t *r, struct gate_state *gate)
 static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate_state *gate)
 {
     const struct pass_claims *pass = &gate->pass;
-    uint8_t id[8 + sizeof(struct holder)];
-    bytes_put32(id, pass->epoch);
-    bytes_put32(id + 4, pass->count);
-    memcpy(id + 8, pass->holder.id, sizeof(pass->holder.id));
-    base64url_encode(id, sizeof(id), gate->session, sizeof(gate->session));
+    pass_id_write(pass, gate->session);
     gate->tier[0] = (u_char)('0' + pass->tier);
     if (headers_add(r, SPAN("X-Weir-User"), SPAN("x-weir-user"), pass->uid) != NGX_OK ||
         headers_add(r, SPAN("X-Weir-Session"), SPAN("x-weir-session"),

@@ -23,8 +23,7 @@
 #define HEADER_MAX   48
 
 #define PAYLOAD_MAX 1792
-#define JTI_SIZE    20
-#define JTI_LEN     BASE64URL_LEN(JTI_SIZE)
+#define JTI_SIZE    (8 + sizeof(struct holder))
 #define MAC_LEN     BASE64URL_LEN(KEYRING_MAC_SIZE)
 
 _Static_assert(BASE64URL_LEN(HEADER_MAX) + 1 + BASE64URL_LEN(PAYLOAD_MAX) + 1 + MAC_LEN <= PASS_TOKEN_MAX,
@@ -34,13 +33,12 @@ _Static_assert(sizeof(HEADER_START) + sizeof("T.255") + sizeof(HEADER_END) <= HE
 
 /* The three parts of a token, and what the signature is over. */
 struct parts {
-    struct span header, payload, mac, is_signed;
+    struct span header, payload, mac, signed_part;
 };
 
 static enum key_purpose purpose_of(int tier);
 static size_t header_write(int tier, uint8_t key_id, char out[HEADER_MAX]);
 static size_t payload_write(const struct pass_claims *claims, char out[PAYLOAD_MAX]);
-static void jti_write(const struct pass_claims *claims, char out[JTI_LEN]);
 static bool parts_split(struct span token, struct parts *parts);
 static bool header_read(struct span text, int tier, uint8_t *key_id);
 static bool mac_matches(struct keyring *ring, const struct parts *parts, int tier, uint8_t key_id);
@@ -105,13 +103,13 @@ static size_t header_write(int tier, uint8_t key_id, char out[HEADER_MAX])
 /* 0 if the uid cannot be written. */
 static size_t payload_write(const struct pass_claims *claims, char out[PAYLOAD_MAX])
 {
-    char jti[JTI_LEN];
+    char jti[PASS_ID_LEN];
     must(room_id_is_valid(claims->room));
     must(claims->iat_sec <= INT64_MAX && claims->exp_sec <= INT64_MAX);
     if (claims->uid.len > PASS_UID_MAX ||
         (claims->uid.len > 0 && memchr(claims->uid.data, 0, claims->uid.len) != NULL))
         return 0;
-    jti_write(claims, jti);
+    pass_id_write(claims, jti);
     size_t len = (size_t)snprintf(out, PAYLOAD_MAX, "{\"iss\":\"%s\",\"sub\":\"%.*s\",\"uid\":\"",
                                   PASS_ISSUER, (int)claims->room.len, claims->room.data);
     if (!json_escape(claims->uid, out, PAYLOAD_MAX, &len))
@@ -123,13 +121,13 @@ static size_t payload_write(const struct pass_claims *claims, char out[PAYLOAD_M
     return len;
 }
 
-static void jti_write(const struct pass_claims *claims, char out[JTI_LEN])
+void pass_id_write(const struct pass_claims *claims, char out[PASS_ID_LEN])
 {
     uint8_t bytes[JTI_SIZE];
     bytes_put32(bytes, claims->epoch);
     bytes_put32(bytes + 4, claims->count);
     memcpy(bytes + 8, claims->holder.id, sizeof(claims->holder.id));
-    base64url_encode(bytes, sizeof(bytes), out, JTI_LEN);
+    base64url_encode(bytes, sizeof(bytes), out, PASS_ID_LEN);
 }
 
 static bool parts_split(struct span token, struct parts *parts)
@@ -144,7 +142,7 @@ static bool parts_split(struct span token, struct parts *parts)
     parts->header = (struct span){token.data, (size_t)(first - token.data)};
     parts->payload = (struct span){first + 1, (size_t)(second - first - 1)};
     parts->mac = (struct span){second + 1, (size_t)(end - second - 1)};
-    parts->is_signed = (struct span){token.data, (size_t)(second - token.data)};
+    parts->signed_part = (struct span){token.data, (size_t)(second - token.data)};
     return true;
 }
 
@@ -168,7 +166,8 @@ static bool mac_matches(struct keyring *ring, const struct parts *parts, int tie
     uint8_t theirs[KEYRING_MAC_SIZE], ours[KEYRING_MAC_SIZE];
     size_t len;
     return base64url_decode(parts->mac, theirs, sizeof(theirs), &len) && len == sizeof(theirs) &&
-           keyring_mac(ring, purpose_of(tier), key_id, parts->is_signed.data, parts->is_signed.len, ours) &&
+           keyring_mac(ring, purpose_of(tier), key_id, parts->signed_part.data, parts->signed_part.len,
+                       ours) &&
            CRYPTO_memcmp(theirs, ours, sizeof(ours)) == 0;
 }
 

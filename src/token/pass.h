@@ -27,6 +27,9 @@
 #define PASS_SKEW_SEC  60   /* how far in the future `iat` may lie: servers' clocks differ */
 #define PASS_TOKEN_MAX 2560 /* no pass is longer, however its uid is escaped */
 
+/* Characters of `jti`: epoch, count and holder. */
+#define PASS_ID_LEN BASE64URL_LEN(8 + sizeof(struct holder))
+
 /* What pass_verify needs for a token of this length: its payload, and the payload's strings unescaped. */
 #define PASS_SCRATCH(token_len) (2 * BASE64URL_DECODED(token_len))
 #define PASS_SCRATCH_MAX        PASS_SCRATCH(PASS_TOKEN_MAX)
@@ -46,6 +49,9 @@ struct pass_claims {
  * PASS_UID_MAX, not UTF-8 or has a NUL. The room must be a valid room id. An empty uid is fine.
  */
 size_t pass_sign(struct keyring *ring, const struct pass_claims *claims, char *out, size_t cap);
+
+/* Writes the `jti`: what names the session that the pass opens. No NUL is added. */
+void pass_id_write(const struct pass_claims *claims, char out[PASS_ID_LEN]);
 
 /*
  * True if the ring signed this pass for this tier and it is valid at `now_sec`: now < exp, iat at most
