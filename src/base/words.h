@@ -36,4 +36,20 @@ static inline struct span words_take(struct span *line)
     return word;
 }
 
+/*
+ * The next line that is neither blank nor a comment, which begins with '#'. `number` is that of the line before, 0 at first,
+ * and becomes that of this one. False: there is none left.
+ */
+static inline bool words_next_line(struct span *text, unsigned *number, struct span *line)
+{
+    while (text->len > 0) {
+        *line = words_take_line(text);
+        struct span rest = *line, first = words_take(&rest);
+        ++*number;
+        if (first.len > 0 && first.data[0] != '#')
+            return true;
+    }
+    return false;
+}
+
 #endif

@@ -128,11 +128,9 @@ bool keyring_mac(struct keyring *ring, enum key_purpose purpose, uint8_t id, con
 
 static bool entries_parse(struct span text, struct entries *entries, char *reason)
 {
-    for (unsigned number = 1; text.len > 0; number++) {
-        struct span line = words_take_line(&text), rest = line;
-        struct span first = words_take(&rest);
-        if (first.len == 0 || first.data[0] == '#')
-            continue;
+    struct span line;
+    unsigned number = 0;
+    while (words_next_line(&text, &number, &line)) {
         struct entry entry;
         const char *problem = entry_parse(line, &entry);
         if (problem == NULL)

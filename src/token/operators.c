@@ -22,12 +22,10 @@ static void digest_make(struct span token, uint8_t digest[OPERATORS_DIGEST_BYTES
 bool operators_read(struct operators *operators, struct span text, char reason[OPERATORS_REASON_MAX])
 {
     operators->count = 0;
-    for (unsigned number = 1; text.len > 0; number++) {
-        struct span line = words_take_line(&text), rest = line;
-        struct span first = words_take(&rest);
+    struct span line;
+    unsigned number = 0;
+    while (words_next_line(&text, &number, &line)) {
         struct operators_row row;
-        if (first.len == 0 || first.data[0] == '#')
-            continue;
         const char *problem = row_read(&row, line);
         if (problem == NULL)
             problem = operators_add(operators, &row);
