@@ -91,6 +91,11 @@ size_t screen_height(void)
     return screen_size().ws_row;
 }
 
+size_t screen_width(void)
+{
+    return screen_size().ws_col;
+}
+
 static struct winsize screen_size(void)
 {
     struct winsize size = {0};

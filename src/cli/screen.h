@@ -25,7 +25,8 @@ void screen_paint(const char *frame, size_t heading_line, bool with_colour);
 /* Waits so long, or until a key or signal: true when the person wants to end (q, Ctrl-C) or the process is told to. */
 bool screen_wait(struct screen *screen, int milliseconds);
 
-/* How many lines there are. */
+/* How many lines and columns there are. */
 size_t screen_height(void);
+size_t screen_width(void);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * `weir top`: what is going on, in one screen, the longest line first. A frame is plain text made of one answer, so that
- * what a pipe gets and what the terminal shows are the same. It asks once a second rather than listening to the stream: a
+ * what a pipe gets and what the terminal shows are the same, but that long names do not push the figures off a screen. It asks once a second rather than listening to the stream: a
  * server that restarts, or a network that goes away and returns, is then just a frame that says so.
  */
 #include "cli/api.h"
@@ -20,6 +20,9 @@
 
 #define REFRESH_MS 1000
 #define BAR_CELLS  10
+
+/* A live view gives names a quarter of the screen, and at least this much. */
+#define NAME_COLUMNS_MIN 12
 
 /* Lines of a frame around its rooms: heading, empty line, titles; and the line that says how many did not fit. */
 #define FRAME_TITLES 2
@@ -40,7 +43,7 @@ static const struct field fields[] = {
 #define COLUMNS (FIELDS + 2)
 
 static int top_live(struct api *api, json_t *answer);
-static char *frame_of(struct api *api, json_t *answer, size_t rooms_max);
+static char *frame_of(struct api *api, json_t *answer, size_t rooms_max, size_t name_columns);
 
 int top_run(const struct args *args)
 {
@@ -63,7 +66,7 @@ int top_run(const struct args *args)
     } else if (!args_has(args, OPTION_ONCE) && isatty(STDOUT_FILENO)) {
         exit_code = top_live(api, json_incref(answer));
     } else {
-        char *frame = frame_of(api, answer, SIZE_MAX);
+        char *frame = frame_of(api, answer, SIZE_MAX, SIZE_MAX);
         fputs(frame, stdout);
         free(frame);
     }
@@ -91,8 +94,9 @@ static int top_live(struct api *api, json_t *answer)
     }
     api_set_interrupt(api, is_over, &screen);
     do {
-        size_t height = screen_height();
-        char *frame = frame_of(api, answer, height > FRAME_AROUND ? height - FRAME_AROUND : 1);
+        size_t height = screen_height(), quarter = screen_width() / 4;
+        char *frame = frame_of(api, answer, height > FRAME_AROUND ? height - FRAME_AROUND : 1,
+                               quarter > NAME_COLUMNS_MIN ? quarter : NAME_COLUMNS_MIN);
         screen_paint(frame, FRAME_TITLES, with_colour);
         free(frame);
         if (screen_wait(&screen, REFRESH_MS))
@@ -108,10 +112,10 @@ static int top_live(struct api *api, json_t *answer)
 /* --- a frame ------------------------------------------------------------------------------------------------------ */
 
 static json_t *rooms_sorted(json_t *rooms);
-static void rooms_print(json_t *rooms, size_t rooms_max, FILE *out);
+static void rooms_print(json_t *rooms, size_t rooms_max, size_t name_columns, FILE *out);
 
 /* The text of one frame, the caller's to free. `answer` is NULL when the call failed. */
-static char *frame_of(struct api *api, json_t *answer, size_t rooms_max)
+static char *frame_of(struct api *api, json_t *answer, size_t rooms_max, size_t name_columns)
 {
     json_t *rooms = rooms_sorted(json_object_get(answer, "rooms"));
     size_t size, count = json_array_size(rooms);
@@ -129,7 +133,7 @@ static char *frame_of(struct api *api, json_t *answer, size_t rooms_max)
         fprintf(out, "weir top  %s  %s  %zu %s\n", clock, heading, count, count == 1 ? "room" : "rooms");
     free(heading);
     if (count > 0)
-        rooms_print(rooms, rooms_max, out);
+        rooms_print(rooms, rooms_max, name_columns, out);
     json_decref(rooms);
     fclose(out);
     return say_no_memory_if_null(frame);
@@ -163,10 +167,11 @@ static json_t *rooms_sorted(json_t *rooms)
     return sorted;
 }
 
+static void name_shorten(char *name, size_t columns);
 static void bar_add(struct table *table, double part, double whole);
 
 /* The bar of the line is as long as its share of the longest one; that of the slots, as they are filled. */
-static void rooms_print(json_t *rooms, size_t rooms_max, FILE *out)
+static void rooms_print(json_t *rooms, size_t rooms_max, size_t name_columns, FILE *out)
 {
     double longest = field_number(json_array_get(rooms, 0), "waiting");
     struct column columns[COLUMNS] = {[FIELDS] = {"LINE", false}, [FIELDS + 1] = {"SLOTS", false}};
@@ -180,7 +185,9 @@ static void rooms_print(json_t *rooms, size_t rooms_max, FILE *out)
     json_array_foreach (rooms, row, room) {
         if (row == rooms_max)
             break;
-        for (size_t i = 0; i < FIELDS; i++)
+        name_shorten(field_text(room, &fields[0], text), name_columns);
+        table_add(table, text);
+        for (size_t i = 1; i < FIELDS; i++)
             table_add(table, field_text(room, &fields[i], text));
         bar_add(table, field_number(room, "waiting"), longest);
         bar_add(table, field_number(room, "inside"), field_number(room, "max_active"));
@@ -190,6 +197,17 @@ static void rooms_print(json_t *rooms, size_t rooms_max, FILE *out)
     if (json_array_size(rooms) > rooms_max)
         fprintf(out, "and %zu more\n", json_array_size(rooms) - rooms_max);
     table_free(table);
+}
+
+/* Out of its middle, since names of one family differ at their ends. */
+static void name_shorten(char *name, size_t columns)
+{
+    size_t len = strlen(name), head = columns / 2, tail = columns - head - 1;
+
+    if (len <= columns)
+        return;
+    name[head] = '~';
+    memmove(name + head + 1, name + len - tail, tail + 1);
 }
 
 /* `######....  60%`; nothing where there is no whole (no line anywhere, a room without a limit). */

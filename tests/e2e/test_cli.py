@@ -78,7 +78,7 @@ class Operator:
         self.token = token or secrets.token_hex(24)
         self.file = Path(folder) / "admin-token"
         self.file.touch(mode=0o600)
-        self.file.write_text(f"# operators\n\nalice {self.token}\nbob {secrets.token_hex(24)}\n")
+        self.file.write_text(f"# operators\n\n  # night shift\nalice {self.token}\nbob {secrets.token_hex(24)}\n")
         self.env = {"WEIR_URL": url, "WEIR_TOKEN_FILE": str(self.file)}
 
     def __call__(self, *words, **kwargs):
@@ -719,6 +719,18 @@ def test_top_fits_the_terminal_and_shows_the_longest_lines(stranger, terminal):
     frame = screen.frame()
     assert len(frame) <= 12 and all(len(line) <= 40 for line in frame)
     assert frame[3].startswith("room-299") and frame[-1].startswith("and 293 more")
+    screen.press(b"q")
+    assert screen.wait_for_end() == 0
+
+
+def test_top_shows_the_figures_of_rooms_with_long_names(stranger, terminal):
+    names = ["concert-" + "x" * 48 + end for end in ("-seoul", "-busan")]
+    stranger.answers[None] = (200, {"rooms": [figures(name, waiting=1234, inside=56) for name in names]})
+    screen = terminal("top", size=(12, 80))
+    wait_until(screen.frame, what="the first frame")
+    frame = screen.frame()
+    assert all("1,234" in line and " 56 " in line for line in frame[3:5])
+    assert [line.split()[0][-6:] for line in frame[3:5]] == ["-busan", "-seoul"]
     screen.press(b"q")
     assert screen.wait_for_end() == 0
 
