@@ -5,6 +5,7 @@
  */
 #include "cli/token_file.h"
 
+#include "base/words.h"
 #include "cli/say.h"
 
 #include <errno.h>
@@ -14,10 +15,9 @@
 #include <string.h>
 
 #define LINE_MAX_BYTES 1024
-#define BLANKS         " \t\r\n"
 
 static bool token_find(FILE *file, char *token);
-static bool token_of_line(char *line, char *token);
+static bool token_of_line(struct span line, char *token);
 
 int token_file_read(const char *path, char *token)
 {
@@ -40,30 +40,30 @@ int token_file_read(const char *path, char *token)
 static bool token_find(FILE *file, char *token)
 {
     char line[LINE_MAX_BYTES];
-    bool is_found = false;
+    bool is_found = false, is_decided = false;
+    unsigned number = 0;
 
     /* The token shall not stay behind in a buffer of stdio. */
     setvbuf(file, NULL, _IONBF, 0);
-    while (fgets(line, sizeof(line), file) != NULL)
-        if (line[0] != '#' && line[strspn(line, BLANKS)] != '\0') {
-            is_found = token_of_line(line, token);
-            break;
-        }
+    while (!is_decided && fgets(line, sizeof(line), file) != NULL) {
+        struct span text = span_of(line), entry;
+        is_decided = words_next_line(&text, &number, &entry);
+        is_found = is_decided && token_of_line(entry, token);
+    }
     explicit_bzero(line, sizeof(line));
     return is_found;
 }
 
-static bool token_of_line(char *line, char *token)
+static bool token_of_line(struct span line, char *token)
 {
-    char *rest = NULL;
-    const char *name = strtok_r(line, BLANKS, &rest);
-    const char *second = strtok_r(NULL, BLANKS, &rest);
+    struct span name = words_take(&line), second = words_take(&line);
 
-    if (name == NULL || second == NULL || strtok_r(NULL, BLANKS, &rest) != NULL || strlen(second) > TOKEN_MAX)
+    if (name.len == 0 || second.len == 0 || second.len > TOKEN_MAX || words_take(&line).len != 0)
         return false;
-    for (const char *at = second; *at != '\0'; at++)
-        if (*at < '!' || *at > '~')
+    for (size_t i = 0; i < second.len; i++)
+        if (second.data[i] < '!' || second.data[i] > '~')
             return false;
-    memcpy(token, second, strlen(second) + 1);
+    memcpy(token, second.data, second.len);
+    token[second.len] = '\0';
     return true;
 }
