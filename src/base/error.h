@@ -15,7 +15,8 @@
           "The message names the setting and what is allowed. Nothing was changed.")                        \
     ERROR(MISSING_EVENT_ID, 400, "MISSING_EVENT_ID", "event_id is required", "A join names no room.")       \
     ERROR(INVALID_EVENT_ID, 400, "INVALID_EVENT_ID",                                                        \
-          "event_id must be 1 to 64 characters of A-Z a-z 0-9 _ . : -", "The room id cannot exist.")        \
+          "event_id must be 1 to 64 characters of A-Z a-z 0-9 _ . : -",                                     \
+          "The room id cannot exist. (`.` and `..` cannot either: no path can name them.)")                 \
     ERROR(MISSING_TOKEN, 400, "MISSING_TOKEN", "A waiting token is required",                               \
           "The call needs the token that the join returned.")                                               \
     ERROR(IDEMPOTENCY_REQUIRED, 400, "IDEMPOTENCY_REQUIRED", "An Idempotency-Key header is required",       \

@@ -15,5 +15,5 @@ bool room_id_is_valid(struct span id)
     for (size_t i = 0; i < id.len; i++)
         if (!is_allowed(id.data[i]))
             return false;
-    return true;
+    return !span_equal(id, SPAN(".")) && !span_equal(id, SPAN(".."));
 }

@@ -3,8 +3,8 @@
 #define WEIR_BASE_ROOM_ID_H
 
 /*
- * The name of a room: 1 to 64 of `A-Z a-z 0-9 _ . : -`. Safe as it is in a path, a log line, JSON and a
- * Redis key.
+ * The name of a room: 1 to 64 of `A-Z a-z 0-9 _ . : -`, but not `.` or `..`, which no path can name. Safe as it is in a
+ * path, a log line, JSON and a Redis key.
  */
 
 #include "base/span.h"

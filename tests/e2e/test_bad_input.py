@@ -135,7 +135,7 @@ def test_a_join_without_a_room_is_refused(server, body):
     assert_refused(server.client().post(JOIN, body), 400, "MISSING_EVENT_ID")
 
 
-@pytest.mark.parametrize("room", ["x" * 65, "a/b", "a b", "room\n", "../room", "r\u00f6om", "a\\b", "room?", "%72oom", "*"])
+@pytest.mark.parametrize("room", ["x" * 65, "a/b", "a b", "room\n", "../room", "r\u00f6om", "a\\b", "room?", "%72oom", "*", ".", ".."])
 def test_a_room_id_that_cannot_exist_is_refused(server, room):
     assert_refused(server.api().join(room), 400, "INVALID_EVENT_ID")
 

@@ -277,6 +277,9 @@ static void room_ids_are_1_to_64_of_the_alphabet(void **state)
     assert_false(room_id_is_valid((struct span){long_id, ROOM_ID_MAX + 1}));
     assert_false(room_id_is_valid(SPAN("")));
     assert_true(room_id_is_valid(SPAN("lobby:AZaz09_.:-")));
+    assert_false(room_id_is_valid(SPAN(".")) || room_id_is_valid(SPAN("..")));
+    assert_true(room_id_is_valid(SPAN("...")) && room_id_is_valid(SPAN(".a")) &&
+                room_id_is_valid(SPAN("a.")));
     assert_true(room_id_is_valid(SPAN("123e4567-e89b-12d3-a456-426614174000")));
 }
 

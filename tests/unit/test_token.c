@@ -116,6 +116,7 @@ static struct ticket_claims random_ticket(char room[ROOM_ID_MAX])
     };
     random_fill(claims.holder.id, sizeof(claims.holder.id));
     random_fill_from(room_alphabet, room, claims.room.len);
+    room[0] = 'r'; /* "." and ".." are no rooms */
     return claims;
 }
 
@@ -133,6 +134,7 @@ static struct pass_claims random_pass(char room[ROOM_ID_MAX], char uid[PASS_UID_
     };
     random_fill(claims.holder.id, sizeof(claims.holder.id));
     random_fill_from(room_alphabet, room, claims.room.len);
+    room[0] = 'r'; /* "." and ".." are no rooms */
     random_fill_from("abc\"\\\n\x01 0@", uid, claims.uid.len);
     return claims;
 }
