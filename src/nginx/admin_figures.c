@@ -70,12 +70,9 @@ static void mode_add(ngx_buf_t *body, uint32_t mode)
 
 static void count_add(ngx_buf_t *body, struct span name, uint64_t count)
 {
-    u_char digits[NGX_INT64_LEN + 1];
     TEXT_ADD(body, ",\"");
     text_add(body, name);
-    TEXT_ADD(body, "\":");
-    u_char *end = ngx_sprintf(digits, "%uL", count);
-    text_add(body, (struct span){(const char *)digits, (size_t)(end - digits)});
+    text_add_count(body, SPAN("\":"), count);
 }
 
 static void milli_add(ngx_buf_t *body, struct span name, uint64_t milli)

@@ -22,8 +22,6 @@ static enum admin_next ticket_tell(ngx_http_request_t *r, struct admin_state *st
 static bool ticket_read(ngx_http_request_t *r, struct admin_state *state, struct span token);
 static bool pass_read(ngx_http_request_t *r, struct admin_state *state, struct span token);
 static void ticket_add(ngx_buf_t *body, const struct admin_state *state, const struct standing *standing);
-static void number_add(ngx_buf_t *body, struct span name, uint32_t number);
-static void flag_add(ngx_buf_t *body, struct span name, bool is_set);
 
 enum admin_next ticket_begin(ngx_http_request_t *r, struct admin_state *state)
 {
@@ -87,29 +85,19 @@ static void ticket_add(ngx_buf_t *body, const struct admin_state *state, const s
     TEXT_ADD(body, "\",\"state\":\"");
     text_add(body, span_of(ticket_life(standing->state)->name));
     TEXT_ADD(body, "\"");
-    number_add(body, SPAN(",\"epoch\":"), standing->place.epoch);
-    number_add(body, SPAN(",\"count\":"), standing->place.count);
-    number_add(body, SPAN(",\"position\":"), standing->position);
-    number_add(body, SPAN(",\"issued_at\":"), standing->issued_sec);
+    text_add_count(body, SPAN(",\"epoch\":"), standing->place.epoch);
+    text_add_count(body, SPAN(",\"count\":"), standing->place.count);
+    text_add_count(body, SPAN(",\"position\":"), standing->position);
+    text_add_count(body, SPAN(",\"issued_at\":"), standing->issued_sec);
     if (state->ticket->is_pass)
-        number_add(body, SPAN(",\"expires_at\":"), (uint32_t)state->ticket->exp_sec);
-    flag_add(body, SPAN(",\"trusted\":"), standing->is_trusted);
-    number_add(body, SPAN(",\"waited_sec\":"), standing->waited_sec);
-    number_add(body, SPAN(",\"eta_sec\":"), standing->eta_sec);
-    number_add(body, SPAN(",\"eta_low_sec\":"), standing->eta_low_sec);
-    number_add(body, SPAN(",\"eta_high_sec\":"), standing->eta_high_sec);
-    flag_add(body, SPAN(",\"ready_for_entry\":"), standing->is_ready);
+        text_add_count(body, SPAN(",\"expires_at\":"), state->ticket->exp_sec);
+    TEXT_ADD(body, ",\"trusted\":");
+    text_add_flag(body, standing->is_trusted);
+    text_add_count(body, SPAN(",\"waited_sec\":"), standing->waited_sec);
+    text_add_count(body, SPAN(",\"eta_sec\":"), standing->eta_sec);
+    text_add_count(body, SPAN(",\"eta_low_sec\":"), standing->eta_low_sec);
+    text_add_count(body, SPAN(",\"eta_high_sec\":"), standing->eta_high_sec);
+    TEXT_ADD(body, ",\"ready_for_entry\":");
+    text_add_flag(body, standing->is_ready);
     TEXT_ADD(body, "}");
-}
-
-static void number_add(ngx_buf_t *body, struct span name, uint32_t number)
-{
-    text_add(body, name);
-    text_add_number(body, number);
-}
-
-static void flag_add(ngx_buf_t *body, struct span name, bool is_set)
-{
-    text_add(body, name);
-    text_add(body, is_set ? SPAN("true") : SPAN("false"));
 }

@@ -96,7 +96,7 @@ static ngx_buf_t *join_body(ngx_http_request_t *r)
     TEXT_ADD(body, "\",\"position_hint\":");
     text_add_number(body, standing->position);
     TEXT_ADD(body, ",\"status\":\"waiting\",\"ready_for_entry\":");
-    text_add(body, standing->is_ready ? SPAN("true") : SPAN("false"));
+    text_add_flag(body, standing->is_ready);
     TEXT_ADD(body, ",\"next_poll_sec\":");
     text_add_number(body, standing->next_poll_sec);
     TEXT_ADD(body, "}");

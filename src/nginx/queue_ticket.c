@@ -14,7 +14,6 @@ static enum error query_ticket(ngx_http_request_t *r, struct queue_state *state)
 static enum error ticket_accept(ngx_http_request_t *r, struct queue_state *state, struct span token);
 static bool ticket_is_theirs(ngx_http_request_t *r, const struct ticket_claims *claims);
 static struct span status_word(const struct standing *standing);
-static void number_add(ngx_buf_t *body, struct span name, uint32_t number);
 
 enum error status_ask(ngx_http_request_t *r, struct queue_state *state)
 {
@@ -33,14 +32,14 @@ ngx_int_t status_tell(ngx_http_request_t *r, struct queue_state *state)
     TEXT_ADD(body, "{\"status\":\"");
     text_add(body, status_word(standing));
     TEXT_ADD(body, "\"");
-    number_add(body, SPAN(",\"position\":"), standing->position);
-    number_add(body, SPAN(",\"eta_sec\":"), standing->eta_sec);
-    number_add(body, SPAN(",\"eta_low_sec\":"), standing->eta_low_sec);
-    number_add(body, SPAN(",\"eta_high_sec\":"), standing->eta_high_sec);
-    number_add(body, SPAN(",\"waiting_time\":"), standing->waited_sec);
+    text_add_count(body, SPAN(",\"position\":"), standing->position);
+    text_add_count(body, SPAN(",\"eta_sec\":"), standing->eta_sec);
+    text_add_count(body, SPAN(",\"eta_low_sec\":"), standing->eta_low_sec);
+    text_add_count(body, SPAN(",\"eta_high_sec\":"), standing->eta_high_sec);
+    text_add_count(body, SPAN(",\"waiting_time\":"), standing->waited_sec);
     TEXT_ADD(body, ",\"ready_for_entry\":");
-    text_add(body, standing->is_ready ? SPAN("true") : SPAN("false"));
-    number_add(body, SPAN(",\"next_poll_sec\":"), standing->next_poll_sec);
+    text_add_flag(body, standing->is_ready);
+    text_add_count(body, SPAN(",\"next_poll_sec\":"), standing->next_poll_sec);
     TEXT_ADD(body, "}");
     return reply_json(r, NGX_HTTP_OK, body);
 }
@@ -62,7 +61,7 @@ ngx_int_t heartbeat_tell(ngx_http_request_t *r, struct queue_state *state)
     TEXT_ADD(body, "{\"status\":\"");
     text_add(body, status_word(standing));
     TEXT_ADD(body, "\"");
-    number_add(body, SPAN(",\"next_poll_sec\":"), standing->next_poll_sec);
+    text_add_count(body, SPAN(",\"next_poll_sec\":"), standing->next_poll_sec);
     TEXT_ADD(body, "}");
     return reply_json(r, NGX_HTTP_OK, body);
 }
@@ -172,10 +171,4 @@ static struct span status_word(const struct standing *standing)
 {
     bool is_inside = standing->state == TICKET_ENTERED || standing->state == TICKET_ACTIVE;
     return is_inside ? SPAN("ready") : SPAN("waiting");
-}
-
-static void number_add(ngx_buf_t *body, struct span name, uint32_t number)
-{
-    text_add(body, name);
-    text_add_number(body, number);
 }

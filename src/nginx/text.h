@@ -19,14 +19,26 @@ static inline void text_add(ngx_buf_t *buffer, struct span text)
 
 #define TEXT_ADD(buffer, literal) text_add(buffer, SPAN(literal))
 
-static inline void text_add_number(ngx_buf_t *buffer, uint32_t number)
+static inline void text_add_number(ngx_buf_t *buffer, uint64_t number)
 {
-    char digits[10];
+    char digits[20];
     size_t at = sizeof(digits);
     do
         digits[--at] = (char)('0' + number % 10);
     while ((number /= 10) > 0);
     text_add(buffer, (struct span){digits + at, sizeof(digits) - at});
+}
+
+static inline void text_add_flag(ngx_buf_t *buffer, bool is_set)
+{
+    text_add(buffer, is_set ? SPAN("true") : SPAN("false"));
+}
+
+/* `name` is all that stands before the value: `,"position":`. */
+static inline void text_add_count(ngx_buf_t *buffer, struct span name, uint64_t count)
+{
+    text_add(buffer, name);
+    text_add_number(buffer, count);
 }
 
 #endif
