@@ -19,7 +19,7 @@ struct admin_row {
     admin_step *begin;
 };
 
-#define READ NGX_HTTP_GET | NGX_HTTP_HEAD
+#define READ (NGX_HTTP_GET | NGX_HTTP_HEAD)
 #define ROOM SPAN("GET, HEAD, PUT, PATCH, DELETE")
 
 static const struct admin_row rows[] = {
@@ -46,7 +46,6 @@ static bool segment_take(struct span *rest, struct span *segment);
 static const struct admin_row *row_find(ngx_http_request_t *r, const struct path *path, struct span *allow);
 static struct admin_state *state_new(ngx_http_request_t *r, const struct admin_row *row);
 static void state_free(void *data);
-static ngx_int_t admin_begin(ngx_http_request_t *r, struct admin_state *state);
 static void admin_read_body(ngx_http_request_t *r);
 static void admin_refuse_body(ngx_http_request_t *r, struct admin_state *state, const json_error_t *error);
 static void pause_end(ngx_event_t *event);
@@ -70,7 +69,7 @@ ngx_int_t api_admin_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     state->operator_name = name;
     state->room = path.room;
-    return admin_begin(r, state);
+    return row->wants_body ? body_read(r, admin_read_body) : body_skip(r, admin_go_on);
 }
 
 static ngx_int_t admin_refuse_early(ngx_http_request_t *r, enum error error, struct span allow)
@@ -158,18 +157,6 @@ static void state_free(void *data)
     if (state->pause.posted) {
         ngx_delete_posted_event(&state->pause);
     }
-}
-
-static ngx_int_t admin_begin(ngx_http_request_t *r, struct admin_state *state)
-{
-    if (state->row->wants_body)
-        return body_read(r, admin_read_body);
-    ngx_int_t rc = ngx_http_discard_request_body(r);
-    if (rc != NGX_OK)
-        return rc;
-    r->main->count++;
-    admin_go_on(r);
-    return NGX_DONE;
 }
 
 static void admin_read_body(ngx_http_request_t *r)

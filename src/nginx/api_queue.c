@@ -84,14 +84,7 @@ static ngx_int_t queue_begin(ngx_http_request_t *r, const struct queue_row *row)
     if (request->queue == NULL)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     request->queue->row = row;
-    if (row->wants_body)
-        return body_read(r, queue_ask);
-    ngx_int_t rc = ngx_http_discard_request_body(r);
-    if (rc != NGX_OK)
-        return rc;
-    r->main->count++;
-    queue_ask(r);
-    return NGX_DONE;
+    return row->wants_body ? body_read(r, queue_ask) : body_skip(r, queue_ask);
 }
 
 static void queue_ask(ngx_http_request_t *r)

@@ -8,7 +8,6 @@
 
 #include "nginx/request.h"
 
-static ngx_int_t body_refuse(ngx_http_request_t *r, ngx_http_event_handler_pt then);
 static void body_begin(ngx_http_request_t *r);
 static void body_go_on(ngx_http_request_t *r);
 static void body_end(ngx_http_request_t *r, struct body *body);
@@ -22,16 +21,16 @@ ngx_int_t body_read(ngx_http_request_t *r, ngx_http_event_handler_pt then)
     body->then = then;
     if (r->headers_in.content_length_n > BODY_MAX) {
         body->error = ERROR_BODY_TOO_LARGE;
-        return body_refuse(r, then);
+        r->expect_tested = 1; /* do not ask for what is refused */
+        return body_skip(r, then);
     }
     r->request_body_no_buffering = 1;
     ngx_int_t rc = ngx_http_read_client_request_body(r, body_begin);
     return rc >= NGX_HTTP_SPECIAL_RESPONSE ? rc : NGX_DONE;
 }
 
-static ngx_int_t body_refuse(ngx_http_request_t *r, ngx_http_event_handler_pt then)
+ngx_int_t body_skip(ngx_http_request_t *r, ngx_http_event_handler_pt then)
 {
-    r->expect_tested = 1; /* do not ask for what is refused */
     ngx_int_t rc = ngx_http_discard_request_body(r);
     if (rc != NGX_OK)
         return rc;

@@ -24,4 +24,7 @@ struct body {
  */
 ngx_int_t body_read(ngx_http_request_t *r, ngx_http_event_handler_pt then);
 
+/* The same where no body is wanted: what comes is thrown away. */
+ngx_int_t body_skip(ngx_http_request_t *r, ngx_http_event_handler_pt then);
+
 #endif
