@@ -148,7 +148,7 @@ static char *admin_location_check(ngx_conf_t *cf)
     struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
     ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
     ngx_str_t *words = cf->args->elts;
-    if (core->exact_match || core->regex != NULL || core->noname || core->named)
+    if (!conf_is_prefix(core))
         return "admin belongs in a location with a prefix, such as /weir/api/";
     if (conf->admin.what.len == 0)
         conf->admin = conf_mention(cf, words[0]);
@@ -159,7 +159,7 @@ static char *admin_location_check(ngx_conf_t *cf)
 static char *location_check(ngx_conf_t *cf, const char *directive)
 {
     ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    if (core->exact_match || core->regex != NULL || core->noname || core->named)
+    if (!conf_is_prefix(core))
         return NGX_CONF_OK;
     if (core->name.len > 0 && core->name.data[core->name.len - 1] == '/')
         return NGX_CONF_OK;

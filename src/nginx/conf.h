@@ -90,6 +90,12 @@ char *conf_idempotency_directive(ngx_conf_t *cf, ngx_command_t *command, void *d
 char *conf_api_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
+/* A location with a prefix: not an exact one, a regex, an `if`, a named one. */
+static inline bool conf_is_prefix(const ngx_http_core_loc_conf_t *core)
+{
+    return !core->exact_match && core->regex == NULL && !core->noname && !core->named;
+}
+
 static inline struct main_conf *conf_main(ngx_http_request_t *r)
 {
     return ngx_http_get_module_main_conf(r, ngx_http_weir_module);

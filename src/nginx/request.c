@@ -168,8 +168,7 @@ bool request_tail(ngx_http_request_t *r, struct span *tail)
 {
     ngx_http_core_loc_conf_t *core = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
     struct span uri = span_of_str(r->uri), prefix = span_of_str(core->name);
-    bool is_prefix = !core->exact_match && core->regex == NULL && !core->noname && !core->named;
-    if (!is_prefix) {
+    if (!conf_is_prefix(core)) {
         prefix = uri;
         while (prefix.len > 0 && uri.data[prefix.len - 1] != '/')
             prefix.len--;
