@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A room that is named in so many words is checked against the configured ones at the end (conf_check). */
-#include "base/room_id.h"
 #include "nginx/gate.h"
+#include "nginx/rooms.h"
 
 static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t word);
 static char *gate_room(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t room);
@@ -60,12 +60,8 @@ static char *gate_room(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t room)
 static char *gate_room_mention(ngx_conf_t *cf, ngx_str_t room)
 {
     struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
-    if (!room_id_is_valid(span_of_str(room))) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "room name \"%V\" must be 1 to %d characters of A-Z a-z 0-9 _ . : -", &room,
-                           ROOM_ID_MAX);
+    if (rooms_name_check(cf, room) != NGX_CONF_OK)
         return NGX_CONF_ERROR;
-    }
     struct conf_mention *mention = ngx_array_push(&conf->gates);
     if (mention == NULL)
         return NGX_CONF_ERROR;

@@ -14,12 +14,8 @@ char *rooms_room_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
     struct main_conf *conf = data;
     ngx_str_t *words = cf->args->elts;
-    if (!room_id_is_valid(span_of_str(words[1]))) {
-        ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
-                           "room name \"%V\" must be 1 to %d characters of A-Z a-z 0-9 _ . : -", &words[1],
-                           ROOM_ID_MAX);
+    if (rooms_name_check(cf, words[1]) != NGX_CONF_OK)
         return NGX_CONF_ERROR;
-    }
     if (rooms_have(conf, words[1])) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "room \"%V\" is configured twice", &words[1]);
         return NGX_CONF_ERROR;
@@ -75,6 +71,16 @@ static bool change_read(ngx_str_t word, struct setting_change *change)
     change->name = (struct span){(const char *)word.data, (size_t)(equals - word.data)};
     change->value = (struct span){(const char *)equals + 1, word.len - change->name.len - 1};
     return true;
+}
+
+char *rooms_name_check(ngx_conf_t *cf, ngx_str_t name)
+{
+    if (room_id_is_valid(span_of_str(name)))
+        return NGX_CONF_OK;
+    ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
+                       "room name \"%V\" must be 1 to %d characters of A-Z a-z 0-9 _ . : -", &name,
+                       ROOM_ID_MAX);
+    return NGX_CONF_ERROR;
 }
 
 bool rooms_have(struct main_conf *conf, ngx_str_t name)

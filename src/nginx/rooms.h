@@ -6,6 +6,9 @@
 
 #include "nginx/conf.h"
 
+/* NGX_CONF_OK, or NGX_CONF_ERROR after having said that this cannot be the name of a room. */
+char *rooms_name_check(ngx_conf_t *cf, ngx_str_t name);
+
 /* Whether a weir_room names it. */
 bool rooms_have(struct main_conf *conf, ngx_str_t name);
 
