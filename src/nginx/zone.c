@@ -7,7 +7,8 @@
  * Over a reload nginx hands the same memory to the new configuration if name, size and tag are the same. The tag usually is
  * the module, but a reload that also brings a new module file brings a new address for it, and everybody in line would be
  * forgotten; so the tag is a symbol of nginx itself. What guards against a new module with another idea of the memory is
- * the layout written at its head, the sizes of what lies in it included. Another size or layout is refused: the old workers go on with the old configuration.
+ * the layout written at its head, the sizes of what lies in it included. Another size or layout is refused: the old workers
+ * go on with the old configuration.
  */
 #include "nginx/zone.h"
 
