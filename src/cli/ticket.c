@@ -3,6 +3,7 @@
  * `weir ticket show TOKEN`: what the server knows of a ticket, for whoever answers "I was in line and now I am not".
  * The token opens someone's place, so it can come on stdin, out of the shell's history.
  */
+#include "base/ascii.h"
 #include "cli/api.h"
 #include "cli/commands.h"
 #include "cli/field.h"
@@ -71,8 +72,7 @@ static int ticket_read(const char *word, char token[TICKET_MAX])
     }
     if (*token == '\0' || strlen(token) == TICKET_MAX - 1)
         return say_usage("a token has 1 to %d characters", TICKET_MAX - 2);
-    for (const char *at = token; *at != '\0'; at++)
-        if (*at < '!' || *at > '~')
-            return say_usage("a token has no spaces and nothing but printable ASCII in it");
+    if (!ascii_all_visible(span_of(token)))
+        return say_usage("a token has no spaces and nothing but printable ASCII in it");
     return 0;
 }

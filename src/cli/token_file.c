@@ -5,6 +5,7 @@
  */
 #include "cli/token_file.h"
 
+#include "base/ascii.h"
 #include "base/words.h"
 #include "cli/say.h"
 
@@ -58,11 +59,9 @@ static bool token_of_line(struct span line, char *token)
 {
     struct span name = words_take(&line), second = words_take(&line);
 
-    if (name.len == 0 || second.len == 0 || second.len > TOKEN_MAX || words_take(&line).len != 0)
+    if (name.len == 0 || second.len == 0 || second.len > TOKEN_MAX || words_take(&line).len != 0 ||
+        !ascii_all_visible(second))
         return false;
-    for (size_t i = 0; i < second.len; i++)
-        if (second.data[i] < '!' || second.data[i] > '~')
-            return false;
     memcpy(token, second.data, second.len);
     token[second.len] = '\0';
     return true;

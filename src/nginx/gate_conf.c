@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* A room that is named in so many words is checked against the configured ones at the end (conf_check). */
+#include "base/ascii.h"
 #include "nginx/gate.h"
 #include "nginx/rooms.h"
 
@@ -76,8 +77,7 @@ static bool is_path(ngx_str_t text)
         return false;
     for (size_t i = 0; i < text.len; i++) {
         u_char c = text.data[i];
-        bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!is_word && ngx_strchr("-_.~/", c) == NULL)
+        if (!ascii_is_alnum((char)c) && ngx_strchr("-_.~/", c) == NULL)
             return false;
     }
     return text.len < 2 || text.data[1] != '/';

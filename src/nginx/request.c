@@ -8,6 +8,7 @@
  */
 #include "nginx/request.h"
 
+#include "base/ascii.h"
 #include "base/query.h"
 
 #include <openssl/rand.h>
@@ -100,8 +101,7 @@ static bool id_is_safe(struct span id)
         return false;
     for (size_t i = 0; i < id.len; i++) {
         char c = id.data[i];
-        bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!is_word && (c == '\0' || strchr("-_.:/+=@,~", c) == NULL))
+        if (!ascii_is_alnum(c) && (c == '\0' || strchr("-_.:/+=@,~", c) == NULL))
             return false;
     }
     return true;

@@ -14,6 +14,7 @@
  */
 #include "token/keyring.h"
 
+#include "base/ascii.h"
 #include "base/must.h"
 #include "base/words.h"
 
@@ -162,10 +163,7 @@ static const char *entry_parse(struct span line, struct entry *entry)
         return "the secret is too short: it needs at least 32 characters";
     if (entry->secret.len > KEYRING_SECRET_MAX)
         return "the secret is too long: it may have 256 characters";
-    for (size_t i = 0; i < entry->secret.len; i++)
-        if (entry->secret.data[i] < '!' || entry->secret.data[i] > '~')
-            return "the secret has a character that is not printable ASCII";
-    return NULL;
+    return ascii_all_visible(entry->secret) ? NULL : "the secret has a character that is not printable ASCII";
 }
 
 /* NULL, or why the entry cannot stand beside the others. */

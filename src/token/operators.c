@@ -6,6 +6,7 @@
  */
 #include "token/operators.h"
 
+#include "base/ascii.h"
 #include "base/must.h"
 #include "base/words.h"
 
@@ -64,8 +65,7 @@ static const char *name_problem(struct span name)
         return problem;
     for (size_t i = 0; i < name.len; i++) {
         char c = name.data[i];
-        bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!is_word && c != '_' && c != '.' && c != '-')
+        if (!ascii_is_alnum(c) && c != '_' && c != '.' && c != '-')
             return problem;
     }
     return NULL;
@@ -77,10 +77,7 @@ static const char *token_problem(struct span token)
         return "the token is too short: it needs at least 32 characters";
     if (token.len > OPERATORS_TOKEN_MAX)
         return "the token is too long: it may have 256 characters";
-    for (size_t i = 0; i < token.len; i++)
-        if (token.data[i] < '!' || token.data[i] > '~')
-            return "the token has a character that is not printable ASCII";
-    return NULL;
+    return ascii_all_visible(token) ? NULL : "the token has a character that is not printable ASCII";
 }
 
 static const char *operators_add(struct operators *operators, const struct operators_row *row)
