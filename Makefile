@@ -8,7 +8,7 @@
 #
 # The module is not built by nginx's own `make modules`: that knows no variants, no header dependencies and only
 # nginx's warnings. nginx's configure runs once (build/nginx-VERSION) for its headers and for the module list that our
-# `config` file yields; the sources are compiled here. tests/e2e/test_build.py keeps the other way working.
+# `config` file yields; the sources are compiled here. tests/tools/test_build.py keeps the other way working.
 
 VARIANT ?= gcc
 PYTHON  := /usr/bin/python3
