@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/* The list as a table by number: looking one up cannot fail. */
+
 #include "base/error.h"
 
 #include "base/must.h"

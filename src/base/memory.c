@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
+/*
+ * A spare page is linked to the next by its own first word, so that any number of them need no table; and pages move between
+ * two memories by the log of one of them, so that a rollback never finds a page in both or in none.
+ */
+
 #include "base/memory.h"
 
 void memory_init(struct memory *memory, void *base)

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Straight to stderr, which nginx leaves pointed at its log: nothing of the broken process is asked for help. */
+
 #include "base/must.h"
 
 #include <stdio.h>

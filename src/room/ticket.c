@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/* Data and no code, so that a test can walk every step that is allowed and try every one that is not. */
+
 #include "room/ticket.h"
 
 #include "base/must.h"

@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * A bare room is looked into directly: after every event everybody's state is read, and an engine asked that often would make
+ * the simulator slow. So most runs have a bare room and some an engine.
+ */
+
 #include "house.h"
 
 #include "base/memory.h"

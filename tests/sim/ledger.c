@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * First what changed is observed, then every change is put down to a cause or found to have none; only then is the answer looked
+ * at. The event under judgement is static: there is one at a time, and almost every function is about it.
+ */
+
 #include "ledger.h"
 
 #include "base/must.h"

@@ -1,4 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+
+/* It follows the promise and not room/pace.c: a mistake there must not be made here too. */
+
 #include "purse.h"
 
 #define TICK_MS 100
