@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from weirtest.nginx import module_path
+from weirtest.nginx import FOLDERS, module_path
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -23,12 +23,7 @@ error_log {dir}/error.log info;
 """
 HTTP = """\
 http {{
-    client_body_temp_path {dir}/body;
-    proxy_temp_path {dir}/proxy;
-    fastcgi_temp_path {dir}/fastcgi;
-    uwsgi_temp_path {dir}/uwsgi;
-    scgi_temp_path {dir}/scgi;
-    access_log {dir}/access.log;
+""" + FOLDERS + """\
     server {{ listen 127.0.0.1:{shop_port}; return 200 "the shop, for $http_x_weir_user"; }}
 """
 

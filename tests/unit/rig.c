@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -169,6 +170,23 @@ void rig_pass(struct rig *rig, uint64_t ms)
 enum error rig_set(struct rig *rig, const struct settings *settings)
 {
     return room_set_settings(rig->room, settings, true);
+}
+
+pid_t fork_traced(void)
+{
+    pid_t child = fork();
+    int status;
+
+    assert_true(child >= 0);
+    if (child == 0) {
+        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+            _exit(1);
+        raise(SIGSTOP);
+        return 0;
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSTOPPED(status));
+    return child;
 }
 
 bool dies(void (*act)(void))

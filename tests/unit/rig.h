@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include <cmocka.h>
 
@@ -72,6 +73,9 @@ enum ticket_state rig_state(const struct rig *rig, const struct place *place);
 void rig_pass(struct rig *rig, uint64_t ms);
 
 enum error rig_set(struct rig *rig, const struct settings *settings);
+
+/* A child that can be led step by step: it stands before its first one. 0 in the child, which goes on when it is led. */
+pid_t fork_traced(void);
 
 /* Whether `act` ends in a broken invariant. */
 bool dies(void (*act)(void));

@@ -603,18 +603,13 @@ static void workers_killed_at_random_lose_nothing_and_block_nobody(void **state)
 /* Kills it after so many instructions; what is left of them when it came to its end before that stays in `steps`. */
 static void step_and_kill(struct fixture *f, void (*act)(struct fixture *f), uint32_t *steps)
 {
-    pid_t child = fork();
-    int status;
+    pid_t child = fork_traced();
+    int status = W_STOPCODE(SIGSTOP);
 
-    assert_true(child >= 0);
     if (child == 0) {
-        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
-            _exit(1);
-        raise(SIGSTOP);
         act(f);
         _exit(0);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
     for (; *steps > 0 && WIFSTOPPED(status); --*steps) {
         assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
         assert_int_equal(waitpid(child, &status, 0), child);

@@ -76,19 +76,12 @@ static void look(struct watch *watch)
 
 static pid_t child_new(struct rig *rig, void (*act)(struct rig *rig))
 {
-    pid_t child = fork();
-    int status;
+    pid_t child = fork_traced();
 
-    assert_true(child >= 0);
     if (child == 0) {
-        if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
-            _exit(1);
-        raise(SIGSTOP);
         act(rig);
         _exit(0);
     }
-    assert_int_equal(waitpid(child, &status, 0), child);
-    assert_true(WIFSTOPPED(status));
     return child;
 }
 

@@ -22,6 +22,16 @@ from .wait import wait_until
 NGINX = "/usr/sbin/nginx"
 START_TIMEOUT_SEC = 20
 
+# Where nginx writes, of what an http block names.
+FOLDERS = """\
+    client_body_temp_path {dir}/body;
+    proxy_temp_path {dir}/proxy;
+    fastcgi_temp_path {dir}/fastcgi;
+    uwsgi_temp_path {dir}/uwsgi;
+    scgi_temp_path {dir}/scgi;
+    access_log {dir}/access.log;
+"""
+
 CONF = """\
 {user}
 daemon off;
@@ -38,12 +48,7 @@ events {{
     {events}
 }}
 http {{
-    client_body_temp_path {dir}/body;
-    proxy_temp_path {dir}/proxy;
-    fastcgi_temp_path {dir}/fastcgi;
-    uwsgi_temp_path {dir}/uwsgi;
-    scgi_temp_path {dir}/scgi;
-    access_log {dir}/access.log;
+""" + FOLDERS + """\
     keepalive_requests 1000000;
     {http}
     server {{
