@@ -198,18 +198,24 @@ static void gate_settle(struct gate_state *gate, enum error error)
     gate->error = error;
 }
 
-/* From the header or the cookie. Two valid ones of different people are none. */
+/* From the header or a cookie. Valid ones of different people are none. */
 static bool pass_choose(ngx_http_request_t *r, struct gate_state *gate, int tier)
 {
     const struct request *request = request_of(r);
     char memory[PASS_COOKIE_NAME_MAX];
-    struct span cookie = request_cookie(request, pass_cookie_name(gate->room, memory));
-    struct pass_claims other;
-    bool has_header = pass_read(r, gate, tier, request->sent.pass, &gate->pass);
-    bool has_cookie = pass_read(r, gate, tier, cookie, has_header ? &other : &gate->pass);
-    if (has_header && has_cookie)
-        return holder_equal(&gate->pass.holder, &other.holder);
-    return has_header || has_cookie;
+    struct span name = pass_cookie_name(gate->room, memory), cookie;
+    struct cookie_walk walk = {0};
+    bool has_pass = pass_read(r, gate, tier, request->sent.pass, &gate->pass);
+    while (request_cookie_next(request, name, &walk, &cookie)) {
+        struct pass_claims other;
+        if (!pass_read(r, gate, tier, cookie, &other))
+            continue;
+        if (has_pass && !holder_equal(&gate->pass.holder, &other.holder))
+            return false;
+        gate->pass = other;
+        has_pass = true;
+    }
+    return has_pass;
 }
 
 static bool pass_read(ngx_http_request_t *r, struct gate_state *gate, int tier, struct span token,

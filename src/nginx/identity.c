@@ -157,8 +157,10 @@ struct visitor visitor_of(ngx_http_request_t *r)
     struct visitor visitor = {.identity = identity_of(r)};
     if (visitor.identity.data != NULL)
         return visitor;
-    struct span cookie = request_cookie(request_of(r), SPAN(VISITOR_COOKIE));
-    visitor.has_cookie = cookie.data != NULL && visitor_verify(conf_main(r)->keys, cookie, visitor.id);
+    struct cookie_walk walk = {0};
+    struct span cookie;
+    while (!visitor.has_cookie && request_cookie_next(request_of(r), SPAN(VISITOR_COOKIE), &walk, &cookie))
+        visitor.has_cookie = visitor_verify(conf_main(r)->keys, cookie, visitor.id);
     return visitor;
 }
 

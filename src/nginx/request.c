@@ -21,7 +21,7 @@ static bool id_is_safe(struct span id);
 static bool trace_id_find(struct span traceparent, struct span *id);
 static void id_make(char out[32]);
 static uint64_t mix(uint64_t x);
-static struct span cookie_find(struct span cookies, struct span name);
+static struct span cookie_find(const char *at, const char *end, struct span name);
 
 struct request *request_of(ngx_http_request_t *r)
 {
@@ -140,17 +140,24 @@ static uint64_t mix(uint64_t x)
     return x ^ (x >> 31);
 }
 
-struct span request_cookie(const struct request *request, struct span name)
+bool request_cookie_next(const struct request *request, struct span name, struct cookie_walk *walk,
+                         struct span *value)
 {
-    struct span value = SPAN_NONE;
-    for (size_t i = 0; i < request->sent.cookie_count && value.data == NULL; i++)
-        value = cookie_find(request->sent.cookies[i], name);
-    return value;
+    for (; walk->line < request->sent.cookie_count; walk->line++, walk->at = NULL) {
+        struct span cookies = request->sent.cookies[walk->line];
+        if (walk->at == NULL)
+            walk->at = cookies.data;
+        *value = cookie_find(walk->at, cookies.data + cookies.len, name);
+        if (value->data == NULL)
+            continue;
+        walk->at = value->data + value->len;
+        return walk->tried++ < REQUEST_COOKIES_TRIED;
+    }
+    return false;
 }
 
-static struct span cookie_find(struct span cookies, struct span name)
+static struct span cookie_find(const char *at, const char *end, struct span name)
 {
-    const char *at = cookies.data, *end = cookies.data + cookies.len;
     while (at < end) {
         while (at < end && (*at == ' ' || *at == ';'))
             at++;

@@ -49,8 +49,18 @@ static inline struct request *request_peek(ngx_http_request_t *r)
     return ngx_http_get_module_ctx(r, ngx_http_weir_module);
 }
 
-/* The value of a cookie, or data NULL. */
-struct span request_cookie(const struct request *request, struct span name);
+/*
+ * The cookies of one name, one after the other: a browser sends one for each path and domain that set it, and so a neighbour's
+ * junk may stand before ours. False after the last, and after REQUEST_COOKIES_TRIED.
+ */
+#define REQUEST_COOKIES_TRIED 8
+struct cookie_walk {
+    size_t line;    /* of sent.cookies */
+    const char *at; /* within it; NULL = its beginning */
+    int tried;
+};
+bool request_cookie_next(const struct request *request, struct span name, struct cookie_walk *walk,
+                         struct span *value);
 
 /* What follows the location's name in the URI, if that is one segment; an exact or regex location: the last segment. */
 bool request_tail(ngx_http_request_t *r, struct span *tail);

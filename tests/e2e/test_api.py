@@ -98,6 +98,14 @@ def test_one_cookie_has_one_ticket_a_room(api):
     assert api.ticket("held") != api.ticket("now")
 
 
+def test_a_junk_visitor_cookie_before_the_real_one_makes_no_new_visitor(server, api):
+    first = api.join("held")
+    headers = {"Cookie": f"weir-visitor=junk; weir-visitor={api.cookies['weir-visitor']}"}
+    again = server.api(cookies=False).join("held", headers=headers)
+    assert again.body == first.body
+    assert again.header("set-cookie") is None
+
+
 def test_a_forged_visitor_cookie_is_replaced(api):
     api.cookies["weir-visitor"] = "A" * 46
     response = api.join("held")

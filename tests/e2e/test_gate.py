@@ -183,6 +183,24 @@ def test_a_pass_in_the_cookie_or_in_the_header_gets_in(server, insider):
     assert is_let_in(bare(server).post("/in/x", b"a body", headers={"X-Queue-Entry-Token": insider.reservation}))
 
 
+@pytest.mark.parametrize("cookies", [
+    "weir-pass-shop=junk; weir-pass-shop={}",
+    "weir-pass-shop=; weir-pass-shop=a.b.c; other=1; weir-pass-shop={}; weir-pass-shop=junk",
+    "weir-pass-shop={0}; weir-pass-shop={0}",
+])
+def test_junk_under_the_cookies_name_does_not_lock_anybody_out(server, insider, cookies):
+    headers = {"Cookie": cookies.format(insider.reservation)}
+    assert is_let_in(bare(server).get("/in/x", headers=headers))
+
+
+def test_a_pass_is_looked_for_among_eight_cookies_of_its_name(server, insider):
+    junk = "weir-pass-shop=junk; "
+    headers = {"Cookie": junk * 7 + f"weir-pass-shop={insider.reservation}"}
+    assert is_let_in(bare(server).get("/in/x", headers=headers))
+    headers = {"Cookie": junk * 8 + f"weir-pass-shop={insider.reservation}"}
+    assert_turned_away(bare(server).get("/in/x", headers=headers))
+
+
 def test_a_pass_of_a_room_with_a_colon_gets_in_by_its_cookie(server):
     assert is_let_in(enter(server, "a:b").get("/colon/"))
     response = bare(server).get("/colon/")
