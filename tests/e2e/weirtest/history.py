@@ -59,7 +59,8 @@ class Pace(namedtuple("Pace", "per_ms most")):
     @classmethod
     def of_rate(cls, rate, burst=None):
         per_ms = Fraction(str(rate)) / 1000
-        return cls(per_ms, Fraction(burst) if burst else max(Fraction(1), 2 * TICK_MS * per_ms))
+        tick = TICK_MS * per_ms
+        return cls(per_ms, Fraction(burst) if burst else max(1 + tick, 2 * tick))
 
     @classmethod
     def of_batch(cls, batch, interval_sec):
