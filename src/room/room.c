@@ -95,6 +95,8 @@ static uint32_t terms_for(const struct room *room, const struct settings *settin
     return unused;
 }
 
+static uint32_t call(struct room *room);
+
 /* Whether what was measured before says nothing any more. */
 static bool is_other_pace(const struct settings *a, const struct settings *b)
 {
@@ -119,7 +121,11 @@ enum error room_set_settings(struct room *room, const struct settings *settings,
     memory_set(memory, room->terms_now, terms);
     memory_set(memory, room->terms[terms].session_max_sec, settings->session_max_sec);
     memory_set(memory, room->terms[terms].tier, settings->tier);
-    return finish(room, ERROR_NONE);
+    finish(room, ERROR_NONE);
+    /* In an open room whoever joins is called at once: so those who stood in line before them must be. */
+    if (settings->mode == MODE_OPEN)
+        call(room);
+    return ERROR_NONE;
 }
 
 /* ---- idempotency ---- */

@@ -243,7 +243,9 @@ static void call(struct ledger *ledger, struct person *person)
     uint64_t due_ms =
         later_sec(ledger, max_of(ledger->settings.claim_ttl_sec, max_of(2 * person->poll_sec, UNTOLD_SEC)));
 
-    if (event.cause != CAUSE_TICK && event.cause != ENGINE_ADVANCE && event.who != person->place.count)
+    bool is_opened = event.cause == ENGINE_PUT && ledger->settings.mode == MODE_OPEN;
+    if (event.cause != CAUSE_TICK && event.cause != ENGINE_ADVANCE && !is_opened &&
+        event.who != person->place.count)
         violated("%" PRIu32 " was called though nothing happened that calls", person->place.count);
     /* Promise 1: to someone who is there. FAILURES 8. */
     if (ledger->clock_ms >= person->due_ms + SLACK_MS)
@@ -689,6 +691,17 @@ static void judge_advance(struct ledger *ledger, const struct engine_call *submi
         violated("of %" PRIu32 " to be called by order %" PRIu32 " were not", asked, event.by_order);
 }
 
+/* FAILURES 45: from now on, for everybody; and who stands in line when a room is opened is called before anybody joins. */
+static void judge_put(struct ledger *ledger, const struct engine_call *submitted)
+{
+    expect(submitted, ERROR_NONE);
+    purse_change(&ledger->purse, &submitted->put.settings);
+    ledger->settings = submitted->put.settings;
+    apply_changes(ledger);
+    if (ledger->settings.mode == MODE_OPEN && ledger->in_state[TICKET_WAITING] > 0)
+        violated("%" PRIu32 " still wait in a room that was opened", ledger->in_state[TICKET_WAITING]);
+}
+
 static void judge_clear(struct ledger *ledger, const struct engine_call *submitted)
 {
     uint32_t alive = ledger->alive_count;
@@ -717,10 +730,7 @@ void ledger_submit(struct ledger *ledger, struct engine_call *submitted)
         judge_clear(ledger, submitted);
         break;
     case ENGINE_PUT:
-        expect(submitted, ERROR_NONE);
-        apply_changes(ledger);
-        purse_change(&ledger->purse, &submitted->put.settings); /* FAILURES 45: from now on, for everybody */
-        ledger->settings = submitted->put.settings;
+        judge_put(ledger, submitted);
         break;
     default:
         judge_ticket(ledger, submitted);

@@ -307,6 +307,22 @@ static void clearing_again_and_again_loses_no_page(void **state)
     rig_free(&rig);
 }
 
+static void in_a_room_that_was_opened_whoever_joins_is_called_at_once(void **state)
+{
+    struct settings settings = held();
+    struct rig rig = rig_new(256, &settings);
+    struct standing standing;
+    (void)state;
+
+    join_many(&rig, 0, 2000);
+    settings.mode = MODE_OPEN;
+    assert_int_equal(rig_set(&rig, &settings), ERROR_NONE);
+    assert_int_equal(rig_join(&rig, 5000, &standing), ERROR_NONE);
+    assert_true(standing.is_ready);
+    assert_int_equal(calls(&rig), 2001);
+    rig_free(&rig);
+}
+
 static void looking_at_a_ticket_is_not_being_seen(void **state)
 {
     struct settings settings = held();
@@ -340,6 +356,7 @@ int main(void)
         cmocka_unit_test(after_a_clear_nobody_is_known_and_numbering_goes_on),
         cmocka_unit_test(a_key_of_before_a_clear_stands_for_nothing),
         cmocka_unit_test(clearing_again_and_again_loses_no_page),
+        cmocka_unit_test(in_a_room_that_was_opened_whoever_joins_is_called_at_once),
         cmocka_unit_test(looking_at_a_ticket_is_not_being_seen),
     };
     return cmocka_run_group_tests_name("operator", tests, NULL, NULL);

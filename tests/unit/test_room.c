@@ -471,6 +471,8 @@ static void change_settings(struct twin *t)
     AGREE(t, rig_set(&t->rig, &settings), ERROR_NONE);
     t->model->settings = settings;
     earn(t->model, 0);
+    for (uint32_t head; settings.mode == MODE_OPEN && (head = next_call(t->model)) != 0;)
+        model_call(t->model, head);
 }
 
 static void tick(struct twin *t)
