@@ -80,54 +80,6 @@ const struct settings *room_settings(const struct room *room)
     return &room->settings;
 }
 
-/* Terms that say what these settings say, else some that nobody uses. ROOM_TERMS if there are none. */
-static uint32_t terms_for(const struct room *room, const struct settings *settings)
-{
-    uint32_t unused = ROOM_TERMS;
-
-    for (uint32_t i = 0; i < ROOM_TERMS; i++) {
-        const struct terms *terms = &room->terms[i];
-        if (terms->session_max_sec == settings->session_max_sec && terms->tier == settings->tier)
-            return i;
-        if (terms->users == 0)
-            unused = i;
-    }
-    return unused;
-}
-
-static uint32_t call(struct room *room);
-
-/* Whether what was measured before says nothing any more. */
-static bool is_other_pace(const struct settings *a, const struct settings *b)
-{
-    return a->rate_milli != b->rate_milli || a->batch != b->batch || a->interval_sec != b->interval_sec ||
-           a->max_active != b->max_active;
-}
-
-enum error room_set_settings(struct room *room, const struct settings *settings, bool is_from_api)
-{
-    struct memory *memory = &room->memory;
-    uint32_t terms = terms_for(room, settings);
-
-    if (terms == ROOM_TERMS)
-        return ERROR_INVALID_SETTING;
-    memory_keep(memory, &room->pace, sizeof(room->pace));
-    pace_change(&room->pace, &room->settings, settings);
-    if (is_other_pace(&room->settings, settings))
-        estimate_restart(&room->estimate, memory, settings);
-    memory_set(memory, room->settings, *settings);
-    memory_set(memory, room->settings_version, room->settings_version + 1);
-    memory_set(memory, room->is_settings_from_api, is_from_api);
-    memory_set(memory, room->terms_now, terms);
-    memory_set(memory, room->terms[terms].session_max_sec, settings->session_max_sec);
-    memory_set(memory, room->terms[terms].tier, settings->tier);
-    finish(room, ERROR_NONE);
-    /* In an open room whoever joins is called at once: so those who stood in line before them must be. */
-    if (settings->mode == MODE_OPEN)
-        call(room);
-    return ERROR_NONE;
-}
-
 /* ---- idempotency ---- */
 
 /* What the key of this request stands for: NULL if it is new, or if what it stood for is over. */
@@ -471,6 +423,52 @@ void room_tick(struct room *room, uint32_t elapsed_ms)
 }
 
 /* ---- what the operator does ---- */
+
+/* Terms that say what these settings say, else some that nobody uses. ROOM_TERMS if there are none. */
+static uint32_t terms_for(const struct room *room, const struct settings *settings)
+{
+    uint32_t unused = ROOM_TERMS;
+
+    for (uint32_t i = 0; i < ROOM_TERMS; i++) {
+        const struct terms *terms = &room->terms[i];
+        if (terms->session_max_sec == settings->session_max_sec && terms->tier == settings->tier)
+            return i;
+        if (terms->users == 0)
+            unused = i;
+    }
+    return unused;
+}
+
+/* Whether what was measured before says nothing any more. */
+static bool is_other_pace(const struct settings *a, const struct settings *b)
+{
+    return a->rate_milli != b->rate_milli || a->batch != b->batch || a->interval_sec != b->interval_sec ||
+           a->max_active != b->max_active;
+}
+
+enum error room_set_settings(struct room *room, const struct settings *settings, bool is_from_api)
+{
+    struct memory *memory = &room->memory;
+    uint32_t terms = terms_for(room, settings);
+
+    if (terms == ROOM_TERMS)
+        return ERROR_INVALID_SETTING;
+    memory_keep(memory, &room->pace, sizeof(room->pace));
+    pace_change(&room->pace, &room->settings, settings);
+    if (is_other_pace(&room->settings, settings))
+        estimate_restart(&room->estimate, memory, settings);
+    memory_set(memory, room->settings, *settings);
+    memory_set(memory, room->settings_version, room->settings_version + 1);
+    memory_set(memory, room->is_settings_from_api, is_from_api);
+    memory_set(memory, room->terms_now, terms);
+    memory_set(memory, room->terms[terms].session_max_sec, settings->session_max_sec);
+    memory_set(memory, room->terms[terms].tier, settings->tier);
+    finish(room, ERROR_NONE);
+    /* In an open room whoever joins is called at once: so those who stood in line before them must be. */
+    if (settings->mode == MODE_OPEN)
+        call(room);
+    return ERROR_NONE;
+}
 
 enum error room_advance(struct room *room, uint32_t count, uint32_t *called)
 {

@@ -114,6 +114,7 @@ const struct settings *room_settings(const struct room *room);
 /*
  * Takes new settings, from the operator's API or from the configuration file. ERROR_INVALID_SETTING when too many different
  * session_max_sec and tier are in use at once.
+ * A line that stands when the room is opened is called, as by a tick: operations of their own, after the settings took effect.
  */
 enum error room_set_settings(struct room *room, const struct settings *settings, bool is_from_api);
 
