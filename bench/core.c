@@ -118,7 +118,9 @@ static void probe_status(struct bench *bench, uint32_t probes)
 
     for (uint32_t i = 0; i < probes; i++) {
         uint32_t count = (uint32_t)(random_next() % bench->waiting) + 1;
-        struct place place = {1, count, line_find(&bench->room->line, &bench->room->memory, count)->holder};
+        struct place place = {.epoch = 1,
+                              .count = count,
+                              .holder = line_find(&bench->room->line, &bench->room->memory, count)->holder};
         must(room_status(bench->room, &place, &standing) == ERROR_NONE);
         sink += standing.position;
     }
@@ -187,7 +189,7 @@ static void poll_all_but(struct bench *bench, uint32_t silent_every)
         const struct ticket *ticket = line_find(&bench->room->line, &bench->room->memory, count);
         if (ticket == NULL || ticket->state != TICKET_WAITING || count % silent_every == 0)
             continue;
-        struct place place = {1, count, ticket->holder};
+        struct place place = {.epoch = 1, .count = count, .holder = ticket->holder};
         must(room_status(bench->room, &place, &standing) == ERROR_NONE);
     }
 }

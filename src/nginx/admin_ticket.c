@@ -4,6 +4,7 @@
  * it renews nothing and keeps nobody's place alive.
  */
 #include "base/room_id.h"
+#include "engine/place.h"
 #include "nginx/admin.h"
 #include "nginx/reply.h"
 #include "nginx/text.h"
@@ -44,7 +45,7 @@ static bool ticket_read(ngx_http_request_t *r, struct admin_state *state, struct
         !ticket_verify(conf_main(r)->keys, token, &claims, state->ticket->room))
         return false;
     state->room = claims.room;
-    admin_call(r)->place = (struct place){claims.epoch, claims.count, claims.holder};
+    admin_call(r)->place = place_of_ticket(&claims);
     return true;
 }
 
@@ -61,7 +62,7 @@ static bool pass_read(ngx_http_request_t *r, struct admin_state *state, struct s
     state->room = claims.room;
     state->ticket->is_pass = true;
     state->ticket->exp_sec = claims.exp_sec;
-    admin_call(r)->place = (struct place){claims.epoch, claims.count, claims.holder};
+    admin_call(r)->place = place_of_pass(&claims);
     return true;
 }
 

@@ -13,6 +13,7 @@
 #include "nginx/gate.h"
 
 #include "base/room_id.h"
+#include "engine/place.h"
 #include "nginx/headers.h"
 #include "nginx/identity.h"
 #include "nginx/pass_cookie.h"
@@ -157,7 +158,7 @@ static bool gate_ask(ngx_http_request_t *r, struct gate_state *gate, enum engine
     call->engine.op = op;
     call->engine.room = gate->room;
     if (op == ENGINE_SESSION_TOUCH)
-        call->engine.place = (struct place){gate->pass.epoch, gate->pass.count, gate->pass.holder};
+        call->engine.place = place_of_pass(&gate->pass);
     gate->step = next;
     return call_submit(r, call, gate_resume);
 }

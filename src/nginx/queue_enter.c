@@ -3,6 +3,7 @@
  * The pass is signed from what the engine keeps (time, key, life), never from this request: so a retry, or five at once, are
  * given the same bytes.
  */
+#include "engine/place.h"
 #include "nginx/idempotency.h"
 #include "nginx/pass_cookie.h"
 #include "nginx/queue.h"
@@ -23,7 +24,7 @@ enum error enter_ask(ngx_http_request_t *r, struct queue_state *state)
     const struct ticket_claims *claims = &state->claims;
     call->op = ENGINE_ENTER;
     call->room = claims->room;
-    call->enter = (struct enter){.place = {claims->epoch, claims->count, claims->holder},
+    call->enter = (struct enter){.place = place_of_ticket(claims),
                                  .key_id = keyring_signing_id(conf_main(r)->keys),
                                  .wall_sec = (uint32_t)ngx_time()};
     state->visitor = visitor_of(r);

@@ -5,6 +5,7 @@
  */
 #include "base/json.h"
 #include "base/query.h"
+#include "engine/place.h"
 #include "nginx/queue.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
@@ -158,7 +159,7 @@ void queue_ask_about(ngx_http_request_t *r, struct queue_state *state, enum engi
     const struct ticket_claims *claims = &state->claims;
     call->op = op;
     call->room = claims->room;
-    call->place = (struct place){claims->epoch, claims->count, claims->holder};
+    call->place = place_of_ticket(claims);
 }
 
 const struct standing *queue_standing(ngx_http_request_t *r)

@@ -76,6 +76,19 @@ bool keys_add(struct keys *keys, struct memory *memory, const struct key *key)
     return map_add(&keys->by_scope, &owner, &key->scope, number);
 }
 
+const struct key *keys_next(const struct keys *keys, const struct memory *memory, uint32_t *number)
+{
+    if (is_empty(keys))
+        return NULL;
+    if (*number == 0 || (int32_t)(*number - keys->first) < 0)
+        *number = keys->first;
+    if ((int32_t)(keys->last - *number) < 0)
+        return NULL;
+    const struct key *key = key_at(keys, memory, *number);
+    *number = number_after(*number);
+    return key;
+}
+
 bool keys_forget(struct keys *keys, struct memory *memory, uint32_t now)
 {
     struct lookup lookup = {keys, memory};

@@ -56,6 +56,12 @@ struct key *keys_find(const struct keys *keys, struct memory *memory, const stru
 bool keys_add(struct keys *keys, struct memory *memory, const struct key *key);
 
 /*
+ * The keys in order: the one of *number, which then names the next; begins with 0. NULL at the end. Between two calls keys may
+ * come and go.
+ */
+const struct key *keys_next(const struct keys *keys, const struct memory *memory, uint32_t *number);
+
+/*
  * Forgets the oldest key if its time is over or the queue is full; false if there was nothing to forget.
  * Frees pages: an operation of its own.
  */

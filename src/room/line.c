@@ -22,7 +22,8 @@ struct page {
     uint16_t alive; /* tickets not over */
     uint16_t added;
     struct line_note note[LINE_PAGE_COUNT / LINE_NOTE_EVERY + 1];
-    unsigned char reserved[8];
+    uint32_t is_kept; /* stays when all on it are over */
+    unsigned char reserved[4];
     struct ticket ticket[LINE_PAGE_COUNT];
 };
 
@@ -115,6 +116,25 @@ uint32_t line_page_first(uint32_t count)
     return first == LINE_NONE ? 1 : first; /* the very first page has no place 0 */
 }
 
+uint32_t line_page_from(const struct line *line, const struct memory *memory, uint32_t count)
+{
+    uint32_t page = count / LINE_PAGE_COUNT, last = line->last / LINE_PAGE_COUNT;
+    uint32_t oldest = top_number(line->last) < LINE_TOPS ? 0 : top_number(line->last) - LINE_TOPS + 1;
+
+    if (page < oldest * LINE_FANOUT * LINE_FANOUT)
+        page = oldest * LINE_FANOUT * LINE_FANOUT;
+    while (page <= last) {
+        struct branch branch = branch_at(line, memory, page * LINE_PAGE_COUNT);
+        uint32_t step = branch.upper == NULL   ? LINE_FANOUT * LINE_FANOUT
+                        : branch.lower == NULL ? LINE_FANOUT
+                                               : 1;
+        if (branch.page != NULL)
+            return line_page_first(page * LINE_PAGE_COUNT);
+        page = (page / step + 1) * step;
+    }
+    return LINE_NONE;
+}
+
 struct ticket *line_page(const struct line *line, const struct memory *memory, uint32_t count,
                          uint32_t *tickets)
 {
@@ -159,13 +179,26 @@ static bool node_adopt(struct node *node, struct memory *memory, uint32_t slot, 
     return true;
 }
 
-/* The tops are a ring: the one behind a new one is always free, so that where the ring begins can be told. */
+/* The tops are a ring: the one behind the newest is always free, so that where the ring begins can be told. */
+static bool is_in_reach(const struct line *line, uint32_t count)
+{
+    uint32_t newest = top_number(line->last), top = top_number(count);
+
+    if (count <= line->last)
+        return newest - top < LINE_TOPS - 1;
+    if (top - newest >= LINE_TOPS - 1)
+        return false;
+    for (uint32_t free = newest + 1; free <= top + 1; free++)
+        if (line->top_page[free % LINE_TOPS] != 0)
+            return false;
+    return true;
+}
+
 static bool top_grow(struct line *line, struct memory *memory, const struct branch *branch)
 {
-    uint32_t next = (branch->path.top + 1) % LINE_TOPS;
-    page_ref ref;
+    page_ref ref = node_new(memory);
 
-    if (line->top_page[next] != 0 || (ref = node_new(memory)) == 0)
+    if (ref == 0)
         return false;
     memory_set(memory, line->top_page[branch->path.top], ref);
     return true;
@@ -191,20 +224,52 @@ static bool branch_grow(struct line *line, struct memory *memory, uint32_t count
 struct ticket *line_add(struct line *line, struct memory *memory)
 {
     uint32_t count = line->last + 1;
+    struct ticket *ticket = line_put(line, memory, count);
 
-    if (count == UINT32_MAX || !branch_grow(line, memory, count))
+    if (ticket == NULL)
+        return NULL;
+    line_begin(line, memory, count);
+    memory_keep(memory, ticket, sizeof(*ticket));
+    *ticket = (struct ticket){.state = TICKET_NONE, .deadline = LINE_NEVER};
+    return ticket;
+}
+
+struct ticket *line_put(struct line *line, struct memory *memory, uint32_t count)
+{
+    must(count != LINE_NONE);
+    if (count == UINT32_MAX || !is_in_reach(line, count) || !branch_grow(line, memory, count))
         return NULL;
     struct branch branch = branch_at(line, memory, count);
     struct page *page = branch.page;
     must(page != NULL);
-    struct ticket *ticket = &page->ticket[branch.path.slot];
+    if (count > line->last)
+        memory_set(memory, line->last, count);
+    if (page->added <= branch.path.slot)
+        memory_set(memory, page->added, branch.path.slot + 1);
+    return &page->ticket[branch.path.slot];
+}
 
+bool line_skip(struct line *line, struct memory *memory, uint32_t count)
+{
+    must(count > line->last);
+    if (count == UINT32_MAX || !is_in_reach(line, count))
+        return false;
     memory_set(memory, line->last, count);
+    return true;
+}
+
+void line_begin(struct line *line, struct memory *memory, uint32_t count)
+{
+    struct page *page = branch_must(line, memory, count).page;
+
     memory_set(memory, page->alive, page->alive + 1);
-    memory_set(memory, page->added, branch.path.slot + 1);
-    memory_keep(memory, ticket, sizeof(*ticket));
-    *ticket = (struct ticket){.state = TICKET_NONE, .deadline = LINE_NEVER};
-    return ticket;
+}
+
+void line_keep_page(struct line *line, struct memory *memory, uint32_t count)
+{
+    struct page *page = branch_must(line, memory, count).page;
+
+    memory_set(memory, page->is_kept, 1);
 }
 
 /* ---- standing ---- */
@@ -488,7 +553,8 @@ void line_finish(struct line *line, struct memory *memory, uint32_t count)
     memory_set(memory, branch.page->ticket[branch.path.slot].deadline, LINE_NEVER);
     must(branch.page->alive > 0);
     memory_set(memory, branch.page->alive, branch.page->alive - 1);
-    if (branch.page->alive == 0 && branch.page->added == LINE_PAGE_COUNT)
+    uint32_t last_on_page = count - branch.path.slot + LINE_PAGE_COUNT - 1;
+    if (branch.page->alive == 0 && last_on_page <= line->last && !branch.page->is_kept)
         page_free(line, memory, &branch);
 }
 

@@ -12,7 +12,8 @@
  * The same tree keeps, for each page of tickets, a moment before which nobody on it can be overdue. So noticing who is
  * overdue costs nothing until somebody may be.
  *
- * All changes go through the memory's undo log. Counts run from 1 and must be added in order, without gaps.
+ * All changes go through the memory's undo log. Counts run from 1. Visitors get them in order, without gaps; line_put makes a
+ * place anywhere, for what a journal brings back.
  */
 
 #include "base/memory.h"
@@ -51,8 +52,21 @@ void line_init(struct line *line);
  */
 struct ticket *line_find(const struct line *line, const struct memory *memory, uint32_t count);
 
-/* Makes the next place, in state NONE and not standing. NULL: no page is spare or the line is too long. */
+/* Makes the next place, in state NONE, alive and not standing. NULL: no page is spare or the line is too long. */
 struct ticket *line_add(struct line *line, struct memory *memory);
+
+/*
+ * The place at `count`, made if it is not there: then in state NONE, not alive. NULL: no page is spare, or it is too far from the
+ * others. Whoever makes it alive has line_begin count it.
+ */
+struct ticket *line_put(struct line *line, struct memory *memory, uint32_t count);
+void line_begin(struct line *line, struct memory *memory, uint32_t count);
+
+/* Leaves places free up to `count`, which is further on than the last. False: it is too far from the others. */
+bool line_skip(struct line *line, struct memory *memory, uint32_t count);
+
+/* The page of `count`, which must be there, is not freed when all on it are over: who was on it must be remembered. */
+void line_keep_page(struct line *line, struct memory *memory, uint32_t count);
 
 /* The place begins or ends to stand. */
 void line_stand(struct line *line, struct memory *memory, uint32_t count);
@@ -79,8 +93,9 @@ uint32_t line_first(const struct line *line, const struct memory *memory);
 uint32_t line_overdue(const struct line *line, const struct memory *memory, uint32_t now);
 void line_look_again(struct line *line, struct memory *memory, uint32_t count);
 
-/* The first place on the page of `count`. */
+/* The first place on the page of `count`; and on the first page that is there at or after that of `count`, or LINE_NONE. */
 uint32_t line_page_first(uint32_t count);
+uint32_t line_page_from(const struct line *line, const struct memory *memory, uint32_t count);
 
 /* The tickets from `count` to the end of its page, side by side. `count` must be on a living page. */
 struct ticket *line_page(const struct line *line, const struct memory *memory, uint32_t count,

@@ -2,7 +2,7 @@
 
 /*
  * The moves of a ticket from state to state. `move` is the only place that changes a state: it asks the life table, keeps
- * the counts and the line in step, and is where a journal will take its record.
+ * the counts and the line in step, and has the ticket recorded.
  */
 
 #include "base/must.h"
@@ -32,7 +32,8 @@ static void move(struct room *room, uint32_t count, struct ticket *ticket, enum 
         line_step_out(&room->line, &room->memory, count);
     if (!from_life->is_in_line && to_life->is_in_line)
         line_stand(&room->line, &room->memory, count);
-    ticket->state = to;
+    ticket->state = to & 127;
+    record_ticket(room, count);
 }
 
 static void keep(struct room *room, const struct ticket *ticket)
@@ -57,15 +58,6 @@ uint32_t room_later(const struct room *room, uint32_t seconds)
     return when < LINE_NEVER ? (uint32_t)when : LINE_NEVER - 1;
 }
 
-struct ticket *room_find(const struct room *room, const struct place *place)
-{
-    struct ticket *ticket = line_find(&room->line, &room->memory, place->count);
-
-    if (place->epoch != room->epoch || ticket == NULL || !ticket_life(ticket->state)->is_alive)
-        return NULL;
-    return holder_equal(&ticket->holder, &place->holder) ? ticket : NULL;
-}
-
 static const struct holder *holder_of_count(const void *owner, uint32_t count)
 {
     const struct room *room = owner;
@@ -75,9 +67,11 @@ static const struct holder *holder_of_count(const void *owner, uint32_t count)
     return &ticket->holder;
 }
 
-struct map_owner room_holders(struct room *room)
+struct map_owner room_holders(const struct room *room)
 {
-    return (struct map_owner){&room->memory, holder_of_count, room};
+    struct memory *memory = (struct memory *)(uintptr_t)&room->memory;
+
+    return (struct map_owner){memory, holder_of_count, room};
 }
 
 enum error ticket_join(struct room *room, const struct join *join, uint32_t *count)
@@ -93,9 +87,15 @@ enum error ticket_join(struct room *room, const struct join *join, uint32_t *cou
     ticket->key_id = join->key_id;
     ticket->joined = room_now(room);
     ticket->flags = join->is_trusted ? TICKET_TRUSTED : 0;
-    move(room, *count, ticket, TICKET_WAITING);
+    ticket_begin(room, *count, ticket);
     estimate_count_join(&room->estimate, &room->memory);
     return map_add(&room->by_holder, &owner, &join->holder, *count) ? ERROR_NONE : ERROR_QUEUE_FULL;
+}
+
+void ticket_begin(struct room *room, uint32_t count, struct ticket *ticket)
+{
+    move(room, count, ticket, TICKET_WAITING);
+    memory_set(&room->memory, room->issued, room->issued + 1);
 }
 
 void ticket_return(struct room *room, uint32_t count, struct ticket *ticket)
@@ -263,7 +263,9 @@ static void page_goes_away(struct room *room, uint32_t first)
     estimate_count_silent(&room->estimate, &room->memory, (int32_t)away);
     memory_set(&room->memory, room->in_state[TICKET_WAITING], room->in_state[TICKET_WAITING] - away);
     memory_set(&room->memory, room->in_state[TICKET_AWAY], room->in_state[TICKET_AWAY] + away);
-    memory_commit(&room->memory);
+    struct part_away part = {first, deadline, {who.word[0], who.word[1]}};
+    record_part(room, PART_AWAY, (struct span){(const char *)&part, sizeof(part)}, SPAN(""));
+    room_commit(room);
 }
 
 uint32_t tickets_expire(struct room *room, uint32_t count)
@@ -275,14 +277,16 @@ uint32_t tickets_expire(struct room *room, uint32_t count)
     for (uint32_t i = 0; i < tickets; i++) {
         if (!is_overdue(room, &ticket[i]))
             continue;
+        if (record_is_full(room))
+            return over;
         ticket_finish(room, count + i, &ticket[i]);
-        memory_commit(&room->memory);
+        room_commit(room);
         over++;
         if (line_find(&room->line, &room->memory, count) == NULL)
             return over; /* that was the last one alive: the page is gone */
     }
     line_look_again(&room->line, &room->memory, count);
-    memory_commit(&room->memory);
+    room_commit(room);
     return over;
 }
 

@@ -114,6 +114,16 @@ void pace_refund(struct pace *pace, const struct settings *settings)
     add(pace, &measure, measure.call);
 }
 
+void pace_settle(struct pace *pace, const struct settings *settings)
+{
+    struct measure measure = measure_of(settings);
+
+    if (pace->credit > measure.most)
+        pace->credit = measure.most;
+    if (pace->wait_ms > settings->interval_sec * 1000)
+        pace->wait_ms = settings->interval_sec * 1000;
+}
+
 bool pace_is_full(const struct pace *pace, const struct settings *settings)
 {
     return is_in_one_go(settings) ? pace->wait_ms == 0 : pace->credit == measure_of(settings).most;

@@ -43,6 +43,9 @@ void pace_spend(struct pace *pace, const struct settings *settings);
 /* A called person never came: the next may have their turn. */
 void pace_refund(struct pace *pace, const struct settings *settings);
 
+/* What a journal brought back holds no more than these settings allow. */
+void pace_settle(struct pace *pace, const struct settings *settings);
+
 /* Time passing would change nothing. */
 bool pace_is_full(const struct pace *pace, const struct settings *settings);
 

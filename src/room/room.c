@@ -20,6 +20,8 @@
 #define TICK_MOST_MS    1000
 #define TICK_DEAD_PAGES 4096
 
+#define RECORD_FACE_MS 1000
+
 /* Nobody is left to be called: what remains is not kept for those who come later, not even until the next tick. */
 static void lapse_if_empty(struct room *room)
 {
@@ -34,9 +36,9 @@ static enum error finish(struct room *room, enum error error)
 {
     if (error == ERROR_NONE) {
         lapse_if_empty(room);
-        memory_commit(&room->memory);
+        room_commit(room);
     } else {
-        memory_rollback(&room->memory);
+        room_rollback(room);
     }
     return error;
 }
@@ -50,7 +52,9 @@ struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
     memory_init(&room->memory, base);
     memcpy(room->name, name.data, name.len);
     room->name_len = (uint32_t)name.len;
-    room->epoch = epoch;
+    room->number = epoch;
+    room->epochs = 1;
+    room->epoch[0] = (struct epoch){epoch, 0, 0};
     room->settings = *settings;
     room->terms[0] = (struct terms){settings->session_max_sec, settings->tier, 0};
     pace_init(&room->pace, settings);
@@ -95,12 +99,12 @@ static const struct key *remembered(struct room *room, const struct request_key 
 
 _Static_assert(TICKET_POLL_MAX_SEC <= 63, "a poll interval fits the bits that a key has for it");
 
-static enum error remember(struct room *room, const struct request_key *request,
+static enum error remember(struct room *room, const struct request_key *request, uint32_t count,
                            const struct standing *standing)
 {
     struct key key = {
         .scope = request->scope,
-        .count = standing->place.count,
+        .count = count,
         .body = keys_body(request->body),
         .poll_sec = standing->next_poll_sec & 63,
         .at = room_now(room),
@@ -110,6 +114,7 @@ static enum error remember(struct room *room, const struct request_key *request,
 
     if (!request->is_set)
         return ERROR_NONE;
+    record_part(room, PART_KEY, (struct span){(const char *)&key, sizeof(key)}, SPAN(""));
     struct key *old = keys_find(&room->keys, &room->memory, &request->scope);
     if (old != NULL) {
         memory_set(&room->memory, *old, key);
@@ -122,16 +127,16 @@ static enum error remember(struct room *room, const struct request_key *request,
  * For what a retry without its key would find done as well: an enter, or a join of someone who has a ticket. These never
  * fail because memory has ended.
  */
-static enum error remember_if_possible(struct room *room, const struct request_key *request,
+static enum error remember_if_possible(struct room *room, const struct request_key *request, uint32_t count,
                                        const struct standing *standing)
 {
-    return room->memory.spare_count < KEYS_ADD_MAX ? ERROR_NONE : remember(room, request, standing);
+    return room->memory.spare_count < KEYS_ADD_MAX ? ERROR_NONE : remember(room, request, count, standing);
 }
 
 static void forget_keys(struct room *room, int most)
 {
     while (most-- > 0 && keys_forget(&room->keys, &room->memory, room_past(room)))
-        memory_commit(&room->memory);
+        room_commit(room);
 }
 
 /* ---- join ---- */
@@ -174,9 +179,9 @@ static enum error join_anew(struct room *room, const struct join *join, uint32_t
 }
 
 /* Notes what a newcomer is told, to learn later whether it came true. */
-static void note_eta(struct room *room, const struct standing *standing)
+static void note_eta(struct room *room, uint32_t count, const struct standing *standing)
 {
-    struct line_note *note = line_note(&room->line, &room->memory, standing->place.count);
+    struct line_note *note = line_note(&room->line, &room->memory, count);
 
     if (note == NULL || standing->state != TICKET_WAITING || !room->estimate.is_settled)
         return;
@@ -199,8 +204,8 @@ static enum error join_once(struct room *room, const struct join *join, struct s
     standing_tell(room, count, line_find(&room->line, &room->memory, count), standing);
     standing->is_repeat = is_repeat;
     if (!is_repeat)
-        note_eta(room, standing);
-    return (is_repeat ? remember_if_possible : remember)(room, &join->request, standing);
+        note_eta(room, count, standing);
+    return (is_repeat ? remember_if_possible : remember)(room, &join->request, count, standing);
 }
 
 static enum error repeat_join(struct room *room, const struct key *key, uint64_t body,
@@ -238,41 +243,44 @@ enum error room_join(struct room *room, const struct join *join, struct standing
 
 enum error room_status(struct room *room, const struct place *place, struct standing *standing)
 {
-    struct ticket *ticket = room_find(room, place);
+    struct ticket *ticket;
+    uint32_t count;
+    enum error error = room_meet(room, place, &count, &ticket);
 
-    if (ticket == NULL)
-        return ERROR_TOKEN_NOT_FOUND;
-    standing_tell(room, place->count, ticket, standing);
+    if (error != ERROR_NONE)
+        return error;
+    standing_tell(room, count, ticket, standing);
     return finish(room, ERROR_NONE);
 }
 
 enum error room_heartbeat(struct room *room, const struct place *place, struct standing *standing)
 {
-    struct ticket *ticket = room_find(room, place);
+    struct ticket *ticket;
+    uint32_t count;
+    enum error error = room_meet(room, place, &count, &ticket);
 
-    if (ticket == NULL)
-        return ERROR_TOKEN_NOT_FOUND;
-    standing_see(room, place->count, ticket, standing);
+    if (error != ERROR_NONE)
+        return error;
+    standing_see(room, count, ticket, standing);
     return finish(room, ERROR_NONE);
 }
 
-static enum error enter_once(struct room *room, const struct enter *enter, struct ticket *ticket,
-                             struct standing *standing)
+static enum error enter_once(struct room *room, const struct enter *enter, uint32_t count,
+                             struct ticket *ticket, struct standing *standing)
 {
-    uint32_t count = enter->place.count;
     bool is_inside = ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE;
 
     if (!is_inside && ticket->state != TICKET_CALLED) {
         /* Too early; but whoever asks is there. */
         standing_tell(room, count, ticket, standing);
-        memory_commit(&room->memory);
+        room_commit(room);
         return ERROR_NOT_READY;
     }
     if (!is_inside)
         ticket_enter(room, count, ticket, enter);
     standing_tell(room, count, ticket, standing);
     standing->is_repeat = is_inside;
-    return remember_if_possible(room, &enter->request, standing);
+    return remember_if_possible(room, &enter->request, count, standing);
 }
 
 enum error room_enter(struct room *room, const struct enter *enter, struct standing *standing)
@@ -280,28 +288,32 @@ enum error room_enter(struct room *room, const struct enter *enter, struct stand
     if (enter->request.is_set)
         forget_keys(room, 2);
     const struct key *key = remembered(room, &enter->request);
-    struct ticket *ticket = room_find(room, &enter->place);
+    struct ticket *ticket;
+    uint32_t count;
 
     if (key != NULL && key->body != keys_body(enter->request.body))
         return ERROR_IDEMPOTENCY_CONFLICT;
-    if (ticket == NULL)
-        return ERROR_TOKEN_NOT_FOUND;
-    return finish(room, enter_once(room, enter, ticket, standing));
+    enum error error = room_meet(room, &enter->place, &count, &ticket);
+    if (error != ERROR_NONE)
+        return error;
+    return finish(room, enter_once(room, enter, count, ticket, standing));
 }
 
 enum error room_leave(struct room *room, const struct place *place)
 {
-    struct ticket *ticket = room_find(room, place);
+    uint32_t count;
+    struct ticket *ticket = room_find(room, place, &count);
 
     if (ticket == NULL)
         return ERROR_TOKEN_NOT_FOUND;
-    ticket_finish(room, place->count, ticket);
+    ticket_finish(room, count, ticket);
     return finish(room, ERROR_NONE);
 }
 
 enum error room_leave_soon(struct room *room, const struct place *place)
 {
-    struct ticket *ticket = room_find(room, place);
+    uint32_t count;
+    struct ticket *ticket = room_find(room, place, &count);
     uint32_t grace = room_later(room, ROOM_LEAVE_GRACE_SEC);
 
     if (ticket == NULL)
@@ -317,31 +329,34 @@ enum error room_leave_soon(struct room *room, const struct place *place)
     ticket->flags |= TICKET_LEAVING;
     if (ticket->state == TICKET_CALLED)
         ticket->shown = ticket->deadline;
-    line_set_deadline(&room->line, &room->memory, place->count, grace);
+    record_ticket(room, count);
+    line_set_deadline(&room->line, &room->memory, count, grace);
     return finish(room, ERROR_NONE);
 }
 
 enum error room_session_touch(struct room *room, const struct place *place)
 {
-    struct ticket *ticket = room_find(room, place);
+    uint32_t count;
+    struct ticket *ticket = room_find(room, place, &count);
 
     if (ticket == NULL || (ticket->state != TICKET_ENTERED && ticket->state != TICKET_ACTIVE))
         return ERROR_TOKEN_NOT_FOUND;
     if (ticket->state == TICKET_ENTERED)
-        ticket_arrive(room, place->count, ticket);
+        ticket_arrive(room, count, ticket);
     else if (room->settings.session_renew)
-        line_set_deadline(&room->line, &room->memory, place->count,
+        line_set_deadline(&room->line, &room->memory, count,
                           session_deadline(room, ticket, room->settings.session_ttl_sec));
     return finish(room, ERROR_NONE);
 }
 
 enum error room_session_end(struct room *room, const struct place *place)
 {
-    struct ticket *ticket = room_find(room, place);
+    uint32_t count;
+    struct ticket *ticket = room_find(room, place, &count);
 
     if (ticket == NULL || (ticket->state != TICKET_ENTERED && ticket->state != TICKET_ACTIVE))
         return ERROR_TOKEN_NOT_FOUND;
-    ticket_finish(room, place->count, ticket);
+    ticket_finish(room, count, ticket);
     return finish(room, ERROR_NONE);
 }
 
@@ -354,7 +369,10 @@ static void advance_clock(struct room *room, uint32_t elapsed_ms)
     pace_advance(&room->pace, &room->settings, elapsed_ms);
     estimate_advance(&room->estimate, &room->memory, &room->settings, elapsed_ms, line_standing(&room->line),
                      room_slots_used(room));
-    memory_commit(&room->memory);
+    /* So that a journal knows the time, also while nothing happens. */
+    if (room->clock_ms - room->recorded_ms >= RECORD_FACE_MS)
+        record_face(room);
+    room_commit(room);
 }
 
 static void expire(struct room *room)
@@ -363,7 +381,7 @@ static void expire(struct room *room)
 
     for (int pages = 0; pages < TICK_PAGES && over < TICK_OVER; pages++) {
         uint32_t count = line_overdue(&room->line, &room->memory, room_past(room));
-        if (count == LINE_NONE)
+        if (count == LINE_NONE || record_is_full(room))
             return;
         over += tickets_expire(room, count);
     }
@@ -375,7 +393,7 @@ static uint32_t call(struct room *room)
     uint32_t called = 0, pages = 0, count;
 
     while (called < TICK_CALLS && pages < TICK_PAGES &&
-           (count = room_next_call(room, &ground)) != LINE_NONE) {
+           (count = room_next_call(room, &ground)) != LINE_NONE && !record_is_full(room)) {
         struct ticket *ticket = line_find(&room->line, &room->memory, count);
         /* Absent, and only not noticed yet: a call goes to someone who is there. */
         if (ticket->deadline <= room_past(room)) {
@@ -385,11 +403,11 @@ static uint32_t call(struct room *room)
         }
         ticket_call(room, count, ticket, ground);
         estimate_count_turn(&room->estimate, &room->memory);
-        memory_commit(&room->memory);
+        room_commit(room);
         called++;
     }
     lapse_if_empty(room);
-    memory_commit(&room->memory);
+    room_commit(room);
     return called;
 }
 
@@ -399,7 +417,7 @@ static void begin_batch(struct room *room)
         return;
     memory_keep(&room->memory, &room->pace, sizeof(room->pace));
     pace_begin(&room->pace, &room->settings);
-    memory_commit(&room->memory);
+    room_commit(room);
 }
 
 /* What a clear left behind. */
@@ -407,12 +425,13 @@ static bool drop_dead(struct room *room)
 {
     if (!line_drop(&room->dead_line, &room->memory) && !map_drop(&room->dead_holders, &room->memory))
         return false;
-    memory_commit(&room->memory);
+    room_commit(room);
     return true;
 }
 
 void room_tick(struct room *room, uint32_t elapsed_ms)
 {
+    room->outbox.is_cut = false;
     advance_clock(room, elapsed_ms < TICK_MOST_MS ? elapsed_ms : TICK_MOST_MS);
     expire(room);
     begin_batch(room);
@@ -463,6 +482,7 @@ enum error room_set_settings(struct room *room, const struct settings *settings,
     memory_set(memory, room->terms_now, terms);
     memory_set(memory, room->terms[terms].session_max_sec, settings->session_max_sec);
     memory_set(memory, room->terms[terms].tier, settings->tier);
+    record_settings(room);
     finish(room, ERROR_NONE);
     /* In an open room whoever joins is called at once: so those who stood in line before them must be. */
     if (settings->mode == MODE_OPEN)
@@ -476,14 +496,25 @@ enum error room_advance(struct room *room, uint32_t count, uint32_t *called)
     enum call_ground ground;
 
     memory_set(&room->memory, room->advance, count < standing ? count : standing);
-    memory_commit(&room->memory);
+    record_face(room);
+    room_commit(room);
     *called = call(room);
     /* More than one tick's work is gone on with by the next; what a full room holds back is not kept. */
     if (room_next_call(room, &ground) == LINE_NONE) {
         memory_set(&room->memory, room->advance, 0);
-        memory_commit(&room->memory);
+        record_face(room);
+        room_commit(room);
     }
     return ERROR_NONE;
+}
+
+/* Whoever was lost before a clear does not come back after it. */
+static void forget_lost(struct room *room)
+{
+    memory_keep(&room->memory, room->epoch, sizeof(room->epoch));
+    for (uint32_t i = 0; i < room->epochs; i++)
+        room->epoch[i].lost_from = 0;
+    record_epochs(room);
 }
 
 enum error room_clear(struct room *room, uint32_t *cleared)
@@ -504,6 +535,8 @@ enum error room_clear(struct room *room, uint32_t *cleared)
     for (int i = 0; i < ROOM_TERMS; i++)
         memory_set(memory, room->terms[i].users, 0);
     memory_set(memory, room->advance, 0);
+    record_part(room, PART_CLEARED, SPAN(""), SPAN(""));
+    forget_lost(room);
     return finish(room, ERROR_NONE);
 }
 
@@ -516,16 +549,17 @@ void room_dissolve(struct room *room)
         ;
     /* One by one, as if the time of each were over: whoever dies in between leaves a room that can go on. */
     while (keys_forget(&room->keys, &room->memory, LINE_NEVER))
-        memory_commit(&room->memory);
+        room_commit(room);
 }
 
 enum error room_look(const struct room *room, const struct place *place, struct standing *standing)
 {
-    struct ticket *ticket = room_find(room, place);
+    uint32_t count;
+    const struct ticket *ticket = room_find(room, place, &count);
 
     if (ticket == NULL)
         return ERROR_TOKEN_NOT_FOUND;
-    standing_look(room, place->count, ticket, standing);
+    standing_look(room, count, ticket, standing);
     return ERROR_NONE;
 }
 
@@ -543,9 +577,9 @@ bool room_is_at_rest(const struct room *room)
 struct figures room_figures(const struct room *room)
 {
     struct figures figures = {
-        .epoch = room->epoch,
+        .epoch = room_epoch(room),
         .clock_ms = room->clock_ms,
-        .issued = room->line.last,
+        .issued = room->issued,
         .calls = room->calls,
         .refunds = room->refunds,
         .keys_dropped = room->keys.dropped,
@@ -571,16 +605,11 @@ struct figures room_figures(const struct room *room)
     return figures;
 }
 
-void room_rollback(struct room *room)
-{
-    memory_rollback(&room->memory);
-}
-
 uint32_t room_check(const struct room *room)
 {
     uint64_t in_state[TICKET_STATES] = {0}, alive = 0;
     uint32_t users[ROOM_TERMS] = {0};
-    struct map_owner owner = room_holders((struct room *)(uintptr_t)room);
+    struct map_owner owner = room_holders(room);
 
     must(room->memory.undo_used == 0);
     uint32_t line = line_check(&room->line, &room->memory);

@@ -28,11 +28,20 @@ struct memory;
 
 #define ROOM_SPARE_PAGES 8
 
+/* What a ticket says beside its place: with it a place that was lost can be given back. */
+struct issue {
+    bool is_known;
+    bool is_trusted;
+    uint8_t key_id;
+    uint32_t sec; /* wall clock at join */
+};
+
 /* A place in a line, and whose: what a ticket or a pass names. */
 struct place {
     uint32_t epoch;
     uint32_t count; /* from 1, dense within an epoch */
     struct holder holder;
+    struct issue issue;
 };
 
 /* What a visitor may be told about their ticket after an operation. */
@@ -81,11 +90,11 @@ struct figures {
     uint32_t epoch;
     uint64_t clock_ms;                /* the room's own time */
     uint64_t in_state[TICKET_STATES]; /* people by state; DONE counts all who ever were */
-    uint64_t issued;                  /* tickets ever issued in this epoch */
+    uint64_t issued;                  /* tickets ever issued */
     uint64_t calls;
     uint64_t refunds;                    /* calls whose pace was given back: the called never came */
     uint64_t keys_dropped;               /* idempotency keys forgotten early because their table was full */
-    uint32_t last_called;                /* highest count ever called */
+    uint32_t last_called;                /* highest place ever called */
     uint32_t joined_milli, called_milli; /* per second over the last 10 s, in thousandths */
     uint32_t newcomer_eta_sec;           /* what somebody joining now would be told */
     uint64_t eta_checked,
@@ -95,7 +104,7 @@ struct figures {
 };
 
 /* Bytes of a room itself; the owner gives that much zeroed memory, page-aligned, within the memory's zone. */
-#define ROOM_BYTES (7 * 4096)
+#define ROOM_BYTES (8 * 4096)
 
 /*
  * Makes a room in `at`. `base` is the start of the zone that all its pages come from. `epoch` must be higher than that of any
@@ -175,6 +184,65 @@ struct figures room_figures(const struct room *room);
 
 /* What a holder of the room's lock does first after its former owner died. */
 void room_rollback(struct room *room);
+
+/*
+ * ---- what a journal needs ----
+ *
+ * From room_record on, every change leaves its bytes (record.h) in the room's outbox. After each operation the owner takes them
+ * and calls room_outbox_taken; an owner that finds some left by one who died takes those first. An operation that consists of
+ * many stops when the outbox is full, and room_has_more says so: room_tick with no time elapsed goes on with it.
+ */
+
+/* Begins to record; the outbox then says that the room was made. */
+void room_record(struct room *room);
+
+/* The same for a room that was brought back from a journal, which knows it already. */
+void room_record_on(struct room *room);
+
+struct span room_outbox(const struct room *room);
+void room_outbox_taken(struct room *room);
+bool room_has_more(const struct room *room);
+
+/* The room, empty after room_dissolve, is given up: recorded, and known from then on by room_is_over. */
+void room_end(struct room *room);
+bool room_is_over(const struct room *room);
+
+/* What the journal calls this room. */
+uint32_t room_number(const struct room *room);
+
+/*
+ * Takes over what a record says (of this room's number), while nothing is recorded. One that the room knows already is
+ * passed over, unless it comes from a snapshot. False: it cannot be read, or memory has ended (`is_full`).
+ */
+bool room_apply(struct room *room, struct span body, bool is_snapshot, bool *is_full);
+
+/* Spare pages that room_apply may need. */
+#define ROOM_APPLY_PAGES 64
+
+/* After the last record: everybody who is not known to be away or leaving gets a fresh time to be seen. */
+void room_resume(struct room *room);
+
+/*
+ * A loss: tickets given after the last one known may be missing. Later ones get numbers of this new epoch, and whoever comes with
+ * one of the missing gets their place back.
+ */
+void room_begin_epoch(struct room *room, uint32_t epoch);
+uint32_t room_epoch(const struct room *room);
+
+/*
+ * A snapshot, piece by piece, while the room goes on: first the room itself, then its tickets, then its keys. Writes the body of
+ * one record into `out` and returns its length; `cursor` begins as {0}, and is done when `is_done` is set.
+ */
+struct room_cursor {
+    uint32_t step, place;
+    bool is_done;
+};
+#define ROOM_PIECE_BYTES 65536
+size_t room_snapshot(const struct room *room, struct room_cursor *cursor,
+                     unsigned char out[ROOM_PIECE_BYTES]);
+
+/* Of everything that records keep; not of touch times and shown values. O(tickets). */
+uint64_t room_hash(const struct room *room, uint64_t seed);
 
 /*
  * Walks everything and aborts on any broken invariant. Returns how many pages the room holds, spare ones included.

@@ -13,6 +13,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 const struct setting_info setting_list[] = {
 #define SETTING_ROW(name, field, kind, lowest, highest, value, help) \
@@ -182,6 +183,46 @@ void setting_format(const struct setting_info *info, uint32_t value, char *out, 
         snprintf(out, size, "%s", words_of(info->kind)[value]);
         break;
     }
+}
+
+size_t settings_to_text(const struct settings *settings, char out[SETTINGS_TEXT_MAX])
+{
+    size_t used = 0;
+
+    for (size_t i = 0; i < setting_count; i++) {
+        char value[64];
+        setting_format(&setting_list[i], setting_value(settings, &setting_list[i]), value, sizeof(value));
+        used +=
+            (size_t)snprintf(out + used, SETTINGS_TEXT_MAX - used, "%s=%s\n", setting_list[i].name, value);
+        must(used < SETTINGS_TEXT_MAX);
+    }
+    return used;
+}
+
+/* Takes the text before the next `end` off; false if there is none. */
+static bool take_until(struct span *text, char end, struct span *out)
+{
+    const char *at = text->len == 0 ? NULL : memchr(text->data, end, text->len);
+
+    if (at == NULL)
+        return false;
+    *out = (struct span){text->data, (size_t)(at - text->data)};
+    text->data += out->len + 1;
+    text->len -= out->len + 1;
+    return true;
+}
+
+bool settings_from_text(struct settings *settings, struct span text)
+{
+    struct setting_change change;
+    char reason[256];
+
+    *settings = settings_default();
+    while (text.len > 0)
+        if (!take_until(&text, '=', &change.name) || !take_until(&text, '\n', &change.value) ||
+            !set_one(settings, &change, reason, sizeof(reason)))
+            return false;
+    return true;
 }
 
 const struct setting_info *setting_find(struct span name)

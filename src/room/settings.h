@@ -105,6 +105,14 @@ struct setting_change {
 bool settings_apply(struct settings *settings, const struct setting_change *changes, size_t count,
                     char *reason, size_t reason_size);
 
+/*
+ * All settings as lines `name=value`, and back: for a journal, which outlives versions of this list. What the text does not
+ * name has its default; a name or value that cannot be is refused.
+ */
+#define SETTINGS_TEXT_MAX 1536
+size_t settings_to_text(const struct settings *settings, char out[SETTINGS_TEXT_MAX]);
+bool settings_from_text(struct settings *settings, struct span text);
+
 /* The row of a setting, or NULL. */
 const struct setting_info *setting_find(struct span name);
 

@@ -28,7 +28,7 @@ void standing_look(const struct room *room, uint32_t count, const struct ticket 
                    struct standing *standing)
 {
     *standing = (struct standing){
-        .place = {room->epoch, count, ticket->holder},
+        .place = room_place(room, count, &ticket->holder),
         .state = ticket->state,
         .is_trusted = (ticket->flags & TICKET_TRUSTED) != 0,
         .key_id = ticket->key_id,
@@ -113,6 +113,8 @@ static void note_waiting(struct room *room, uint32_t count, struct ticket *ticke
 {
     memory_keep(&room->memory, ticket, sizeof(*ticket));
     ticket->shown = standing->position;
+    if ((ticket->flags & TICKET_LEAVING) != 0)
+        record_ticket(room, count);
     ticket->flags &= ~TICKET_LEAVING;
     standing_expect(room, count, ticket, standing->next_poll_sec);
 }
@@ -142,6 +144,7 @@ static void note_called(struct room *room, uint32_t count, struct ticket *ticket
     if ((ticket->flags & TICKET_LEAVING) != 0) {
         line_set_deadline(&room->line, &room->memory, count, ticket->shown);
         ticket->shown = 1;
+        record_ticket(room, count);
     }
     ticket->flags &= ~TICKET_LEAVING;
 }
@@ -150,6 +153,7 @@ static void begin_claim(struct room *room, uint32_t count, struct ticket *ticket
 {
     memory_keep(&room->memory, ticket, sizeof(*ticket));
     ticket->flags |= TICKET_TOLD;
+    record_ticket(room, count);
     line_set_deadline(&room->line, &room->memory, count, room_later(room, room->settings.claim_ttl_sec));
 }
 

@@ -11,6 +11,7 @@
 #include "room/keys.h"
 #include "room/line.h"
 #include "room/pace.h"
+#include "room/record.h"
 #include "room/room.h"
 
 /*
@@ -25,11 +26,42 @@ struct terms {
 
 #define ROOM_TERMS 16
 
+/*
+ * Where the counts of an epoch lie in the line: count c stands at place base + c. Between two epochs places are left free, for
+ * those whom a loss took away and who come back.
+ */
+struct epoch {
+    uint32_t epoch;
+    uint32_t base;
+    uint32_t lost_from; /* counts from here on were lost if the line does not know them; 0 = none were */
+};
+
+#define ROOM_EPOCHS    64
+#define EPOCH_DISTANCE (1U << 22) /* more tickets than any disk could lose at once */
+
+/*
+ * The record of what changed since the outbox was last taken: one record, whose last part is always the room's face. What
+ * is written behind `used` counts only when the operation is committed.
+ */
+#define OUTBOX_BYTES 4096
+
+struct outbox {
+    uint32_t used;
+    /* of the operation under way */
+    uint32_t at;      /* 0 = nothing written yet */
+    uint32_t touched; /* place of the ticket that it changes */
+    bool has_face;    /* to be recorded also if nothing else is */
+    bool is_cut;      /* a longer operation stopped because the outbox is full */
+    _Alignas(8) unsigned char bytes[OUTBOX_BYTES];
+};
+
 struct room {
     struct memory memory;
     char name[ROOM_ID_MAX];
     uint32_t name_len;
-    uint32_t epoch;
+    uint32_t number; /* what the journal calls it */
+    uint32_t epochs;
+    struct epoch epoch[ROOM_EPOCHS]; /* the last is the present one */
     uint64_t clock_ms;
     struct settings settings;
     uint32_t settings_version; /* counts changes, so that nobody overwrites a change they have not seen */
@@ -37,9 +69,9 @@ struct room {
     struct pace pace;
     struct estimate estimate;
     uint32_t advance;                 /* calls the operator asked for beyond the pace */
-    uint32_t last_called;             /* highest count ever called */
-    uint32_t in_state[TICKET_STATES]; /* DONE aside: it is what is missing to line.last */
-    uint64_t calls, refunds;
+    uint32_t last_called;             /* highest place ever called */
+    uint32_t in_state[TICKET_STATES]; /* DONE aside: it is what is missing to `issued` */
+    uint64_t issued, calls, refunds;
     uint32_t terms_now;
     struct terms terms[ROOM_TERMS];
     struct line line;
@@ -49,6 +81,11 @@ struct room {
     /* What a clear left behind: freed page by page. */
     struct line dead_line;
     struct map dead_holders;
+
+    bool is_recorded, is_over;
+    uint64_t change;      /* number of the last record */
+    uint64_t recorded_ms; /* what the room's clock was in it */
+    struct outbox outbox;
 };
 
 _Static_assert(sizeof(struct room) <= ROOM_BYTES, "a room fits the bytes it is given");
@@ -65,12 +102,24 @@ uint32_t room_past(const struct room *room);
 /* When a time of so many seconds that begins now is over; before LINE_NEVER, however long it is. */
 uint32_t room_later(const struct room *room, uint32_t seconds);
 
-/* The living ticket at this place, if it is this holder's. */
-struct ticket *room_find(const struct room *room, const struct place *place);
+/*
+ * The living ticket that somebody means who names this place, and where it stands; NULL if there is none. It is another than
+ * named if that was lost and its holder has come back to an older place.
+ */
+struct ticket *room_find(const struct room *room, const struct place *place, uint32_t *count);
 
-struct map_owner room_holders(struct room *room);
+/* The same; a place that was lost is given back. ERROR_TOKEN_NOT_FOUND, or ERROR_ENGINE_UNAVAILABLE: no page is spare. */
+enum error room_meet(struct room *room, const struct place *place, uint32_t *count, struct ticket **ticket);
+
+/* What the place at this count of the line is called. */
+struct place room_place(const struct room *room, uint32_t count, const struct holder *holder);
+
+struct map_owner room_holders(const struct room *room);
 
 enum error ticket_join(struct room *room, const struct join *join, uint32_t *count);
+
+/* A place that was just made, whoever stands there: it waits. The ticket's bytes must be kept already. */
+void ticket_begin(struct room *room, uint32_t count, struct ticket *ticket);
 void ticket_return(struct room *room, uint32_t count, struct ticket *ticket);
 
 /* On what ground somebody may be called now. */
@@ -99,6 +148,33 @@ uint32_t room_slots_used(const struct room *room);
 
 /* When a session that was just seen ends unless it is seen again. */
 uint32_t session_deadline(const struct room *room, const struct ticket *ticket, uint32_t ttl_sec);
+
+/* ---- record.c: what a journal is told ---- */
+
+/* The ticket there changes in this operation; one an operation. */
+void record_ticket(struct room *room, uint32_t count);
+
+/* Other parts, written at once. */
+void record_part(struct room *room, enum part_kind kind, struct span a, struct span b);
+void record_settings(struct room *room);
+void record_epochs(struct room *room);
+
+/* The room's own figures change. */
+void record_face(struct room *room);
+
+/* Less is left than an operation on one ticket may need: longer ones stop here. */
+bool record_is_full(struct room *room);
+
+/* The end of every operation. */
+void room_commit(struct room *room);
+
+/* ---- places.c ---- */
+
+/* The epoch whose counts stand at this place. */
+const struct epoch *epoch_at(const struct room *room, uint32_t count);
+
+/* Whether a place that the line does not know was lost there. */
+bool is_lost_place(const struct room *room, uint32_t count);
 
 /* ---- standing.c: what people are told ---- */
 

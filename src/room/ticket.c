@@ -9,13 +9,13 @@
 #define MAY(state) (1U << TICKET_##state)
 
 static const struct ticket_life lives[TICKET_STATES] = {
-    [TICKET_NONE] = {"none", false, false, false, TICKET_NONE, MAY(WAITING)},
-    [TICKET_WAITING] = {"waiting", true, false, true, TICKET_AWAY, MAY(AWAY) | MAY(CALLED) | MAY(DONE)},
-    [TICKET_AWAY] = {"away", false, false, true, TICKET_DONE, MAY(WAITING) | MAY(DONE)},
-    [TICKET_CALLED] = {"called", false, true, true, TICKET_DONE, MAY(ENTERED) | MAY(DONE)},
-    [TICKET_ENTERED] = {"entered", false, true, true, TICKET_DONE, MAY(ACTIVE) | MAY(DONE)},
-    [TICKET_ACTIVE] = {"active", false, true, true, TICKET_DONE, MAY(DONE)},
-    [TICKET_DONE] = {"done", false, false, false, TICKET_NONE, 0},
+    [TICKET_NONE] = {"none", false, false, false, false, TICKET_NONE, MAY(WAITING)},
+    [TICKET_WAITING] = {"waiting", true, true, false, true, TICKET_AWAY, MAY(AWAY) | MAY(CALLED) | MAY(DONE)},
+    [TICKET_AWAY] = {"away", false, true, false, true, TICKET_DONE, MAY(WAITING) | MAY(DONE)},
+    [TICKET_CALLED] = {"called", false, false, true, true, TICKET_DONE, MAY(ENTERED) | MAY(DONE)},
+    [TICKET_ENTERED] = {"entered", false, false, true, true, TICKET_DONE, MAY(ACTIVE) | MAY(DONE)},
+    [TICKET_ACTIVE] = {"active", false, false, true, true, TICKET_DONE, MAY(DONE)},
+    [TICKET_DONE] = {"done", false, false, false, false, TICKET_NONE, 0},
 };
 
 const struct ticket_life *ticket_life(enum ticket_state state)

@@ -25,7 +25,8 @@ enum ticket_state {
 
 struct ticket_life {
     const char *name;
-    bool is_in_line; /* counted in positions, may be called */
+    bool is_in_line;  /* counted in positions, may be called */
+    bool is_queueing; /* has not been called yet */
     bool holds_slot;
     bool is_alive;                    /* its page must stay */
     enum ticket_state when_time_over; /* TICKET_NONE: its time is never over */
@@ -60,7 +61,8 @@ struct ticket {
         uint32_t shown;   /* lowest position shown, 0 = none yet; called and leaving: its former deadline */
         uint32_t entered; /* after enter */
     };
-    uint8_t state; /* enum ticket_state */
+    uint8_t state : 7;     /* enum ticket_state */
+    uint8_t has_alias : 1; /* its holder's lost or later tickets mean this one too */
     uint8_t flags : 4;
     uint8_t terms : 4; /* after enter: which of the room's session terms hold for it */
     uint8_t key_id;    /* key that signed the ticket */

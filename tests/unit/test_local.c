@@ -106,7 +106,7 @@ static void unknown_rooms_are_refused_unless_they_may_be_made(void **state)
 {
     struct settings settings = patient();
     struct fixture f = fixture_new(3, 64, false, &settings);
-    struct place place = {1, 1, holder_of(1)};
+    struct place place = {.epoch = 1, .count = 1, .holder = holder_of(1)};
     struct standing standing;
     (void)state;
 
@@ -228,7 +228,7 @@ static void a_full_zone_refuses_and_what_drains_is_there_for_others(void **state
     }
     assert_true(joined[0] > 10000);
     for (uint64_t who = 1; who <= joined[0]; who++) {
-        struct place place = {1, (uint32_t)who, holder_of(who)};
+        struct place place = {.epoch = 1, .count = (uint32_t)who, .holder = holder_of(who)};
         assert_int_equal(ask(f.engine, "a", ENGINE_STATUS, &place, &standing), ERROR_NONE);
         assert_int_equal(ask(f.engine, "a", ENGINE_LEAVE, &place, &standing), ERROR_NONE);
     }

@@ -243,7 +243,7 @@ struct twin {
 
 static struct place place_of(const struct twin *t, uint32_t count)
 {
-    return (struct place){7, count, holder_of(t->model->person[count].who)};
+    return (struct place){.epoch = 7, .count = count, .holder = holder_of(t->model->person[count].who)};
 }
 
 /* What the answer says beside state and position. */

@@ -139,7 +139,7 @@ static void set_mode(struct rig *rig, enum room_mode mode)
 
 static struct place place_of(uint32_t count)
 {
-    return (struct place){7, count, holder_of(count)};
+    return (struct place){.epoch = 7, .count = count, .holder = holder_of(count)};
 }
 
 /* Count n is person n. */
