@@ -34,6 +34,11 @@ static void machine_boot(struct disk *disk, unsigned char id[DISK_BOOT_BYTES]);
 
 int folder_open(struct folder *folder, const char *path)
 {
+    return folder_open_at(folder, AT_FDCWD, path);
+}
+
+int folder_open_at(struct folder *folder, int fd, const char *path)
+{
     folder->disk = (struct disk){
         .open = file_open,
         .close = file_close,
@@ -48,7 +53,7 @@ int folder_open(struct folder *folder, const char *path)
         .list = folder_list,
         .boot = machine_boot,
     };
-    folder->fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    folder->fd = openat(fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return folder->fd < 0 ? -errno : 0;
 }
 

@@ -13,6 +13,10 @@ struct folder {
 
 /* Opens an existing folder. 0 or a negative errno. */
 int folder_open(struct folder *folder, const char *path);
+
+/* The same for a path that is relative to a folder which is open already. */
+int folder_open_at(struct folder *folder, int fd, const char *path);
+
 void folder_close(struct folder *folder);
 
 #endif
