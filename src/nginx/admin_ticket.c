@@ -24,7 +24,7 @@ static bool ticket_read(ngx_http_request_t *r, struct admin_state *state, struct
 static bool pass_read(ngx_http_request_t *r, struct admin_state *state, struct span token);
 static void ticket_add(ngx_buf_t *body, const struct admin_state *state, const struct standing *standing);
 
-enum admin_next ticket_begin(ngx_http_request_t *r, struct admin_state *state)
+enum admin_next ticket_look_begin(ngx_http_request_t *r, struct admin_state *state)
 {
     json_t *sent = json_object_get(state->body, "token");
     if (json_string_length(sent) == 0)
