@@ -63,6 +63,11 @@ struct engine_call {
     uint32_t people;
     struct engine_list list;
 
+    /* the engine's own, while the answer waits for the journal */
+    struct engine_call *next;
+    uint64_t position;
+    bool needs_sync;
+
     /* answered */
     enum error error;
     uint32_t retry_after_sec; /* with an error after which waiting helps, else 0 */

@@ -17,6 +17,8 @@ struct local_zone_options {
     uint32_t rooms_max;
     bool makes_rooms; /* an unknown room is made by its first join, with these settings */
     struct settings settings;
+    uint32_t
+        first_epoch; /* of a fresh zone; 0 = 1. With a clock in it no number of a former zone is given again. */
 };
 
 /* Bytes that a zone for `rooms_max` rooms needs before it can hold a single ticket in each. */
@@ -74,6 +76,9 @@ bool local_zone_is_awaiting(const struct local_zone *zone);
  */
 bool local_zone_recover(struct local_zone *zone, struct disk *disk, const struct log_options *options,
                         uint64_t wall_ms, struct local_recovery *recovery);
+
+/* A first epoch for a fresh zone by the wall clock: see local_zone_options. */
+uint32_t local_first_epoch(uint64_t wall_ms);
 
 /* Only the first half: rebuilds a fresh zone and changes nothing in the folder. `progress` may be NULL. */
 bool local_zone_replay(struct local_zone *zone, struct disk *disk,

@@ -121,7 +121,7 @@ void frame_write_record(unsigned char *out, enum record_type type, struct span b
     little_put64(out + AT_SEQUENCE, chain->sequence);
     little_put64(out + AT_TIME, time_ms);
     if (body.len > 0)
-        memcpy(out + FRAME_RECORD_BYTES, body.data, body.len);
+        memmove(out + FRAME_RECORD_BYTES, body.data, body.len); /* it may lie there already */
     memset(out + FRAME_RECORD_BYTES + body.len, 0, len - FRAME_RECORD_BYTES - body.len);
     chain->crc = crc32c(0, out + AT_CHAIN, len - AT_CHAIN);
     chain->sequence++;

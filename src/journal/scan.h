@@ -7,12 +7,19 @@
  *
  * Where the journal ends in something that is no record, the question is whether that is a tail that was never acknowledged
  * or damage to something that was. It is a torn tail, to be cut, if nothing whole comes after it; or if the machine was
- * started anew since it was written (then unsynced writes may be there in any order) and no RECORD_SYNCED behind it says that
- * the place was on the disk. Everything else is damage, and is refused: nothing is ever skipped silently.
+ * started anew since it was written, or a sync had failed (then unsynced writes may be there in any order), and no RECORD_SYNCED
+ * or RECORD_CLOSED behind it says that the place was on the disk. Everything else is damage, and is refused: nothing is ever
+ * skipped silently.
+ *
+ * A RECORD_END at the very end, with no segment after it, only says that the log was about to go on: the journal's end is before
+ * it.
  */
 
 #include "journal/frame.h"
 #include "journal/log.h"
+
+#define SNAPSHOT_NEW \
+    "snapshot-new" /* a snapshot that is being made; it gets its name when it is whole and synced */
 
 struct scan_place {
     char file[FRAME_NAME_BYTES];
@@ -37,17 +44,20 @@ struct scan_report {
     /* the journal's end */
     uint64_t end, sequence, chain; /* position behind the last whole record; number and chain of the next */
     struct scan_place tail;        /* the same as a place; file is "" if there is no journal */
-    uint64_t torn_bytes;           /* that lie behind it and are no record: to be cut */
-    uint64_t next; /* where a new segment may begin: nothing was ever written there or later */
+    uint64_t torn_bytes;      /* that lie behind it, to be cut; zeros behind the last of them not counted */
+    uint64_t dropped_records; /* whole ones among them: never synced, and something before them is missing */
+    uint64_t next;            /* where a new segment may begin: nothing was ever written there or later */
+    uint64_t next_sequence;   /* above that of any record seen */
+    uint64_t time_ms;         /* of the last record */
     enum sync_mode sync;
     bool is_closed;  /* the last record is RECORD_CLOSED */
-    bool is_booted;  /* the machine was started anew since */
+    bool is_booted;  /* the machine was started anew since, or it does not say */
     bool is_short;   /* the last segment's file is shorter than it was made: somebody cut it */
     bool had_failed; /* LOG_FAILED is there */
 
     /* when it is not good */
     struct scan_place place;
-    char why[256]; /* one or two sentences: what is wrong, and how to go on */
+    char why[320]; /* one or two sentences: what is wrong, and how to go on */
 };
 
 /* Where a record comes from; false ends the scan with SCAN_STOPPED. */
@@ -70,7 +80,8 @@ bool scan_may_have_lost(const struct scan_report *report);
 
 /*
  * After a good scan: ends the last segment behind its last whole record (cutting what is torn), syncs what was read, removes
- * segments behind the cut and files that are no use any more, and says where the log goes on. 0 or a negative errno.
+ * segments behind the cut and files that are no use any more (LOG_NEXT, SNAPSHOT_NEW; not LOG_FAILED), and says where the log goes
+ * on. 0 or a negative errno; it may be done again after a new scan, also where it was interrupted.
  */
 int journal_seal(struct disk *disk, const struct scan_report *report, struct log_start *start);
 

@@ -116,7 +116,7 @@ static ngx_shm_zone_t *zone_of_running_nginx(ngx_conf_t *cf, ngx_str_t *name)
 static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data)
 {
     struct main_conf *conf = shm->data;
-    struct local_zone_options options = {conf->rooms_max, conf->makes_rooms, conf->made_settings};
+    struct local_zone_options options = {conf->rooms_max, conf->makes_rooms, conf->made_settings, 0};
     ngx_int_t answer = old_data != NULL ? zone_take_over(shm, &options) : zone_lay_out(shm, &options);
     return answer == NGX_OK ? rooms_put(shm) : answer;
 }

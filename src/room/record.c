@@ -19,6 +19,9 @@
 /* What an operation on one ticket may write: the ticket, and a key. */
 #define TICKET_CHANGE_MAX 512
 
+/* New settings, or a clear with all epochs. */
+#define LARGEST_CHANGE (PART_BYTES(sizeof(struct part_settings) + SETTINGS_TEXT_MAX) + TICKET_CHANGE_MAX)
+
 _Static_assert(sizeof(struct record_head) == 16 && sizeof(struct part_head) == 8, "as docs/formats says");
 _Static_assert(sizeof(struct part_face) == 56 && sizeof(struct part_away) == 24, "as docs/formats says");
 _Static_assert(sizeof(struct epoch) == 12 && sizeof(struct key) == 32, "as docs/formats says");
@@ -264,6 +267,11 @@ struct span room_outbox(const struct room *room)
 void room_outbox_taken(struct room *room)
 {
     room->outbox.used = 0;
+}
+
+bool room_outbox_is_full(const struct room *room)
+{
+    return room->outbox.used + LARGEST_CHANGE > OUTBOX_BYTES;
 }
 
 bool room_has_more(const struct room *room)

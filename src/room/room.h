@@ -203,6 +203,9 @@ struct span room_outbox(const struct room *room);
 void room_outbox_taken(struct room *room);
 bool room_has_more(const struct room *room);
 
+/* Not every operation would find room in it: it must be taken first. */
+bool room_outbox_is_full(const struct room *room);
+
 /* The room, empty after room_dissolve, is given up: recorded, and known from then on by room_is_over. */
 void room_end(struct room *room);
 bool room_is_over(const struct room *room);

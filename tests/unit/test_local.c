@@ -36,7 +36,7 @@ static struct settings patient(void)
 static struct fixture fixture_new(uint32_t rooms_max, uint32_t more_pages, bool makes_rooms,
                                   const struct settings *settings)
 {
-    struct local_zone_options options = {rooms_max, makes_rooms, *settings};
+    struct local_zone_options options = {rooms_max, makes_rooms, *settings, 0};
     struct fixture f = {.bytes = local_zone_least_bytes(rooms_max) + (size_t)more_pages * PAGE_BYTES};
 
     f.memory = shared_new(f.bytes);
@@ -119,7 +119,7 @@ static void unknown_rooms_are_refused_unless_they_may_be_made(void **state)
     assert_int_equal(join(f.engine, "a", 1, &standing), ERROR_NONE);
     assert_int_equal(join(f.engine, "b", 1, &standing), ERROR_ROOM_NOT_FOUND);
 
-    struct local_zone_options options = {3, true, settings};
+    struct local_zone_options options = {3, true, settings, 0};
     local_zone_reconfigure(f.zone, &options);
     assert_int_equal(join(f.engine, "b", 1, &standing), ERROR_NONE);
     fixture_free(&f);
