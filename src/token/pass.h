@@ -3,20 +3,23 @@
 #define WEIR_TOKEN_PASS_H
 
 /*
- * A pass: what opens the gate. A JWT (RFC 7519) signed with HS256, so that any JWT library can verify it:
+ * A pass: what opens the gate. A JWT (RFC 7519) signed with HS256 or EdDSA (Ed25519, RFC 8037), so that any JWT
+ * library can verify it:
  *
- *     {"alg":"HS256","kid":"<tier>.<key id>","typ":"JWT"}
+ *     {"alg":"<HS256 or EdDSA>","kid":"<tier>.<key id>","typ":"JWT"}
  *     {"iss":"weir","sub":"<room>","uid":"<who>","tier":<1 or 2>,"jti":"<id>","iat":<sec>,"exp":<sec>}
  *
  * `jti` is base64url of epoch (4 bytes, network order), count (4), holder (12): the ticket that the pass was
- * given for. The key is that of the tier's own purpose, so a pass of one tier is nothing but noise to the
- * other.
+ * given for; epoch 0 and count 0 for one that was given without a ticket (`weir pass mint`). The key is that of
+ * the tier's own purpose, so a pass of one tier is nothing but noise to the other; and a key has one algorithm
+ * (keyring_set_algorithm).
  */
 
 #include "base/base64url.h"
 #include "base/holder.h"
 #include "base/span.h"
 #include "token/keyring.h"
+#include "token/pass_cache.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,7 +27,7 @@
 
 #define PASS_ISSUER    "weir"
 #define PASS_UID_MAX   256
-#define PASS_SKEW_SEC  60   /* how far in the future `iat` may lie: servers' clocks differ */
+#define PASS_SKEW_SEC  60   /* how far in the future `iat` (and `nbf`) may lie: servers' clocks differ */
 #define PASS_TOKEN_MAX 2560 /* no pass is longer, however its uid is escaped */
 
 /* Characters of `jti`: epoch, count and holder. */
@@ -53,13 +56,54 @@ size_t pass_sign(struct keyring *ring, const struct pass_claims *claims, char *o
 /* Writes the `jti`: what names the session that the pass opens. No NUL is added. */
 void pass_id_write(const struct pass_claims *claims, char out[PASS_ID_LEN]);
 
+/* FAULT(name, what is wrong with the pass, as a sentence about it) */
+#define PASS_FAULT_LIST(FAULT)                                                                        \
+    FAULT(NONE, "it is valid")                                                                        \
+    FAULT(FORM, "it is not a pass of Weir's: another form, or a header that Weir does not write")     \
+    FAULT(ALGORITHM, "it says another algorithm than the one that its key is for")                    \
+    FAULT(TIER, "it is a pass of the other tier")                                                     \
+    FAULT(KEY, "its key is not among the keys")                                                       \
+    FAULT(SIGNATURE, "its signature is wrong: it was changed, or signed with another key of that id") \
+    FAULT(CLAIMS, "its signature is good, but its claims are not those of a pass")                    \
+    FAULT(EARLY, "it is not valid yet: its iat or nbf lies more than a minute ahead")                 \
+    FAULT(EXPIRED, "it has expired")
+
+enum pass_fault {
+#define PASS_FAULT_ENUM(name, sentence) PASS_FAULT_##name,
+    PASS_FAULT_LIST(PASS_FAULT_ENUM)
+#undef PASS_FAULT_ENUM
+        PASS_FAULT_COUNT
+};
+
 /*
- * True if the ring signed this pass for this tier and it is valid at `now_sec`: now < exp, iat at most
- * PASS_SKEW_SEC ahead. The algorithm is never taken from the token: its header must be ours to the byte. The
- * spans of `out` are parts of `scratch`. Whether it is for the right room and person is the caller's
+ * PASS_FAULT_NONE if the ring signed this pass for this tier and it is valid at `now_sec`: now < exp, and iat
+ * (and nbf, which we never write but do not overlook) at most PASS_SKEW_SEC ahead. Else what is wrong, the first
+ * thing that was found: for a person at a command line, never for whoever sent it. The claims are filled from
+ * PASS_FAULT_EARLY on.
+ *
+ * The algorithm is never taken from the token: its header must be the one that we write for that key, to the
+ * byte. The spans of `out` are parts of `scratch`. Whether it is for the right room and person is the caller's
  * question.
+ *
+ * `cache` spares the Ed25519 check of a pass that was verified before; it must be of this ring alone, and NULL
+ * is fine. HS256 needs none: its check costs no more than the look-up.
  */
+enum pass_fault pass_judge(struct keyring *ring, struct pass_cache *cache, int tier, struct span token,
+                           uint64_t now_sec, struct pass_claims *out, char *scratch, size_t cap);
+
+/* Whether pass_judge finds no fault; without a cache, and with one. */
 bool pass_verify(struct keyring *ring, int tier, struct span token, uint64_t now_sec, struct pass_claims *out,
                  char *scratch, size_t cap);
+bool pass_verify_cached(struct keyring *ring, struct pass_cache *cache, int tier, struct span token,
+                        uint64_t now_sec, struct pass_claims *out, char *scratch, size_t cap);
+
+/* The sentence of the list, without a full stop. */
+const char *pass_fault_text(enum pass_fault fault);
+
+/* Whether it was given for a ticket: without one there is no session to look for. */
+static inline bool pass_has_place(const struct pass_claims *claims)
+{
+    return claims->epoch != 0;
+}
 
 #endif

@@ -41,6 +41,19 @@ static void the_first_key_signs_and_all_are_known(void **state)
     keyring_free(NULL);
 }
 
+static void a_key_that_is_next_verifies_and_does_not_sign_yet(void **state)
+{
+    struct keyring *ring = ring_of("2 " A " next\n1 " B "\n");
+    uint8_t mac[KEYRING_MAC_SIZE];
+    (void)state;
+    assert_int_equal(keyring_signing_id(ring), 1);
+    assert_true(keyring_has(ring, 2) && keyring_mac(ring, KEY_TICKET, 2, "x", 1, mac));
+    assert_int_equal(keyring_id_at(ring, 0), 2);
+    assert_int_equal(keyring_id_at(ring, 1), 1);
+    assert_int_equal(keyring_id_at(ring, 2), 0);
+    keyring_free(ring);
+}
+
 static void expect_mac(struct keyring *ring, enum key_purpose purpose, uint8_t id, const char *expected)
 {
     uint8_t mac[KEYRING_MAC_SIZE];
@@ -118,6 +131,11 @@ static void a_bad_file_is_refused_with_a_sentence(void **state)
     expect_refused(SPAN("4294967297 " A), "begins with its id");
     expect_refused(SPAN("Holder " A), "begins with its id");
     expect_refused(SPAN("1 " A " x"), "nothing else");
+    expect_refused(SPAN("1 " A " next x"), "nothing else");
+    expect_refused(SPAN("1 next"), "too short");
+    expect_refused(SPAN("2 " A " next"), "there is no key that signs");
+    expect_refused(SPAN("2 " A " next\nholder " B), "there is no key that signs");
+    expect_refused(SPAN("2 " A "\nholder " B " next"), "line 2: the holder line cannot be next");
     expect_refused(SPAN("1 " A "\x7f"), "not printable");
     expect_refused(SPAN("1 " A "\xc3\xa9"), "not printable");
     expect_refused(SPAN("1 " A "\0"), "not printable");
@@ -142,13 +160,13 @@ static void a_reason_never_quotes_the_secret(void **state)
 
 static void secrets_have_32_to_256_characters(void **state)
 {
-    char text[2 + KEYRING_SECRET_MAX + 1] = "1 ";
+    char text[2 + SECRET_MAX + 1] = "1 ";
     (void)state;
-    memset(text + 2, 'x', KEYRING_SECRET_MAX + 1);
-    for (size_t len = 0; len <= KEYRING_SECRET_MAX + 1; len++) {
+    memset(text + 2, 'x', SECRET_MAX + 1);
+    for (size_t len = 0; len <= SECRET_MAX + 1; len++) {
         char reason[KEYRING_REASON_MAX];
         struct keyring *ring = keyring_new((struct span){text, 2 + len}, reason);
-        assert_int_equal(ring != NULL, len >= KEYRING_SECRET_MIN && len <= KEYRING_SECRET_MAX);
+        assert_int_equal(ring != NULL, len >= SECRET_MIN && len <= SECRET_MAX);
         keyring_free(ring);
     }
 }
@@ -166,10 +184,156 @@ static void there_are_at_most_8_keys_and_a_holder_line(void **state)
 {
     char text[1024];
     (void)state;
-    file_of(KEYRING_KEYS_MAX, text);
+    file_of(SECRET_KEYS_MAX, text);
     keyring_free(ring_of(text));
-    file_of(KEYRING_KEYS_MAX + 1, text);
+    file_of(SECRET_KEYS_MAX + 1, text);
     expect_refused(span_of(text), "line 9: there are more than 8 keys");
+}
+
+/* ---- pass keys ---- */
+
+#define GIVEN "a-key-of-the-shop-of-32-bytes!!!"
+
+static void expect_not_given(struct keyring *ring, int tier, uint8_t id, struct span key,
+                             const char *part_of_reason)
+{
+    char reason[KEYRING_REASON_MAX] = "";
+    uint8_t before[KEYRING_MAC_SIZE], after[KEYRING_MAC_SIZE];
+    enum key_purpose purpose = tier == 1 ? KEY_PASS_1 : KEY_PASS_2;
+    assert_true(keyring_mac(ring, purpose, id, "x", 1, before));
+    assert_false(keyring_give(ring, tier, id, key, reason));
+    if (strstr(reason, part_of_reason) == NULL)
+        fail_msg("expected \"%s\" in: %s", part_of_reason, reason);
+    assert_true(keyring_mac(ring, purpose, id, "x", 1, after));
+    assert_memory_equal(before, after, sizeof(before));
+}
+
+static void give(struct keyring *ring, int tier, uint8_t id, struct span key)
+{
+    char reason[KEYRING_REASON_MAX] = "";
+    if (!keyring_give(ring, tier, id, key, reason))
+        fail_msg("refused: %s", reason);
+}
+
+/* The MACs are those of the hmac module of Python. */
+static void a_given_key_signs_as_it_is_however_long(void **state)
+{
+    struct keyring *ring = ring_of("7 " A "\n3 " B "\n");
+    char longer[100];
+    (void)state;
+    for (size_t i = 0; i < sizeof(longer); i++)
+        longer[i] = (char)i;
+    give(ring, 2, 7, SPAN(GIVEN));
+    expect_mac(ring, KEY_PASS_2, 7, "0e7f2a809d0ec8adc5033fc138bdf06a77cc47d68d141b8f26623b46fc5cbea8");
+    give(ring, 2, 7, (struct span){longer, sizeof(longer)});
+    expect_mac(ring, KEY_PASS_2, 7, "bd4309d7c1f80fda895d7068d21a5077d61daedbb3ccd12e55fcb7b58feb4ab8");
+    expect_mac(ring, KEY_PASS_1, 7, "c9b8b17e18a1ae46fffe0c1db32d4a35600b28c47cb05b1a7ce2518bd1ef4308");
+    keyring_free(ring);
+}
+
+static void a_given_key_has_32_to_1024_bytes(void **state)
+{
+    struct keyring *ring = ring_of("1 " A);
+    char key[KEYRING_GIVEN_MAX + 1];
+    (void)state;
+    memset(key, 'k', sizeof(key));
+    expect_not_given(ring, 2, 1, SPAN_NONE, "too short");
+    expect_not_given(ring, 2, 1, (struct span){key, KEYRING_GIVEN_MIN - 1}, "too short");
+    expect_not_given(ring, 2, 1, (struct span){key, KEYRING_GIVEN_MAX + 1}, "too long");
+    give(ring, 2, 1, (struct span){key, KEYRING_GIVEN_MIN});
+    give(ring, 2, 1, (struct span){key, KEYRING_GIVEN_MAX});
+    keyring_free(ring);
+}
+
+static void one_key_serves_one_purpose(void **state)
+{
+    struct keyring *ring = ring_of("2 " A "\n1 " B "\nholder " C);
+    uint8_t derived[KEYRING_KEY_SIZE];
+    (void)state;
+    give(ring, 1, 2, SPAN(GIVEN));
+    give(ring, 1, 1, SPAN(GIVEN));
+    expect_not_given(ring, 2, 2, SPAN(GIVEN), "another purpose");
+    expect_not_given(ring, 2, 1, SPAN(GIVEN), "another purpose");
+    expect_not_given(ring, 2, 1, SPAN(GIVEN "\0"), "another purpose"); /* to HMAC the very same */
+    expect_not_given(ring, 2, 2, SPAN(A), "a secret of the secret file");
+    expect_not_given(ring, 2, 2, SPAN(B), "a secret of the secret file");
+    expect_not_given(ring, 2, 2, SPAN(C), "a secret of the secret file");
+    assert_true(keyring_derive(SPAN(B), 2, derived));
+    expect_not_given(ring, 1, 2, (struct span){(char *)derived, sizeof(derived)}, "another purpose");
+    give(ring, 2, 2, (struct span){(char *)derived, sizeof(derived)}); /* its own, under a newer id */
+    keyring_free(ring);
+}
+
+static void a_given_key_is_for_hs256_alone(void **state)
+{
+    struct keyring *ring = ring_of("2 " A "\n1 " B);
+    (void)state;
+    give(ring, 2, 2, SPAN(GIVEN));
+    assert_false(keyring_set_algorithm(ring, 2, 2, KEY_EDDSA));
+    assert_true(keyring_set_algorithm(ring, 2, 2, KEY_HS256));
+    assert_int_equal(keyring_algorithm(ring, 2, 2), KEY_HS256);
+    assert_true(keyring_set_algorithm(ring, 2, 1, KEY_EDDSA));
+    expect_not_given(ring, 2, 1, SPAN(GIVEN), "EdDSA");
+    keyring_free(ring);
+}
+
+static void the_derived_key_is_the_one_that_signs(void **state)
+{
+    struct keyring *ring = ring_of("7 " A), *other = ring_of("7 " B);
+    uint8_t derived[KEYRING_KEY_SIZE], first[KEYRING_SIGNATURE_MAX], second[KEYRING_SIGNATURE_MAX];
+    (void)state;
+    for (int tier = 1; tier <= 2; tier++) {
+        assert_true(keyring_derive(SPAN(A), tier, derived));
+        give(other, tier, 7, (struct span){(char *)derived, sizeof(derived)});
+        assert_int_equal(keyring_sign(ring, tier, 7, SPAN("x"), first), KEYRING_MAC_SIZE);
+        assert_int_equal(keyring_sign(other, tier, 7, SPAN("x"), second), KEYRING_MAC_SIZE);
+        assert_memory_equal(first, second, KEYRING_MAC_SIZE);
+    }
+    keyring_free(ring);
+    keyring_free(other);
+}
+
+static void every_ed25519_key_is_another_and_shown_only_where_it_signs(void **state)
+{
+    struct keyring *ring = ring_of("2 " A "\n1 " B);
+    uint8_t keys[4][KEYRING_KEY_SIZE];
+    size_t count = 0;
+    (void)state;
+    for (uint8_t id = 1; id <= 2; id++)
+        for (int tier = 1; tier <= 2; tier++) {
+            assert_false(keyring_public(ring, tier, id, keys[count]));
+            assert_true(keyring_set_algorithm(ring, tier, id, KEY_EDDSA));
+            assert_true(keyring_public(ring, tier, id, keys[count++]));
+        }
+    for (size_t i = 0; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            assert_memory_not_equal(keys[i], keys[j], KEYRING_KEY_SIZE);
+    assert_false(keyring_public(ring, 2, 9, keys[0]));
+    keyring_free(ring);
+}
+
+static void a_signature_of_another_key_tier_or_length_does_not_match(void **state)
+{
+    struct keyring *ring = ring_of("2 " A "\n1 " B);
+    uint8_t signature[KEYRING_SIGNATURE_MAX];
+    (void)state;
+    for (int round = 0; round < 2; round++) {
+        size_t size = keyring_sign(ring, 2, 2, SPAN("data"), signature);
+        struct span whole = {(char *)signature, size};
+        assert_int_equal(size, round == 0 ? 32 : 64);
+        assert_true(keyring_check(ring, 2, 2, SPAN("data"), whole));
+        assert_false(keyring_check(ring, 2, 2, SPAN("date"), whole));
+        assert_false(keyring_check(ring, 2, 1, SPAN("data"), whole));
+        assert_false(keyring_check(ring, 1, 2, SPAN("data"), whole));
+        assert_false(keyring_check(ring, 2, 9, SPAN("data"), whole));
+        for (size_t len = 0; len < size; len++)
+            assert_false(keyring_check(ring, 2, 2, SPAN("data"), (struct span){(char *)signature, len}));
+        for (uint8_t id = 1; id <= 2; id++)
+            for (int tier = 1; tier <= 2; tier++)
+                assert_true(keyring_set_algorithm(ring, tier, id, KEY_EDDSA));
+    }
+    assert_int_equal(keyring_sign(ring, 2, 9, SPAN("data"), signature), 0);
+    keyring_free(ring);
 }
 
 /* ---- holders ---- */
@@ -209,7 +373,13 @@ static void holders_are_those_of_an_independent_hkdf_and_hmac(void **state)
 static void a_holder_stays_the_same_over_a_whole_rotation(void **state)
 {
     static const char *const rotation[] = {
-        "1 " A, "2 " B "\n1 " A, "2 " B "\nholder " A, "3 " C "\n2 " B "\nholder " A, "holder " A "\n3 " C,
+        "1 " A,
+        "2 " B " next\n1 " A,
+        "1 " A "\n2 " B " next",
+        "2 " B "\n1 " A,
+        "2 " B "\nholder " A,
+        "3 " C "\n2 " B "\nholder " A,
+        "holder " A "\n3 " C,
     };
     (void)state;
     struct holder before = visitor_under(rotation[0]), user_before = identity_under(rotation[0], SPAN("ann"));
@@ -253,6 +423,7 @@ int main(void)
 {
     const struct CMUnitTest keyring[] = {
         cmocka_unit_test(the_first_key_signs_and_all_are_known),
+        cmocka_unit_test(a_key_that_is_next_verifies_and_does_not_sign_yet),
         cmocka_unit_test(macs_are_those_of_an_independent_hkdf_and_hmac),
         cmocka_unit_test(only_listed_ids_give_a_mac),
         cmocka_unit_test(every_key_and_purpose_gives_another_mac),
@@ -260,6 +431,13 @@ int main(void)
         cmocka_unit_test(a_reason_never_quotes_the_secret),
         cmocka_unit_test(secrets_have_32_to_256_characters),
         cmocka_unit_test(there_are_at_most_8_keys_and_a_holder_line),
+        cmocka_unit_test(a_given_key_signs_as_it_is_however_long),
+        cmocka_unit_test(a_given_key_has_32_to_1024_bytes),
+        cmocka_unit_test(one_key_serves_one_purpose),
+        cmocka_unit_test(a_given_key_is_for_hs256_alone),
+        cmocka_unit_test(the_derived_key_is_the_one_that_signs),
+        cmocka_unit_test(every_ed25519_key_is_another_and_shown_only_where_it_signs),
+        cmocka_unit_test(a_signature_of_another_key_tier_or_length_does_not_match),
         cmocka_unit_test(holders_are_those_of_an_independent_hkdf_and_hmac),
         cmocka_unit_test(a_holder_stays_the_same_over_a_whole_rotation),
         cmocka_unit_test(a_visitor_is_never_the_holder_of_an_identity),
