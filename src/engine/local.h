@@ -60,6 +60,8 @@ void local_engine_free(struct engine *engine);
  */
 
 struct local_recovery {
+    enum scan_result result; /* SCAN_STOPPED: a whole record that could not be taken over */
+    bool is_full;            /* for want of memory */
     struct scan_report scan;
     uint64_t rooms, tickets; /* living ones */
     bool has_lost;           /* something acknowledged may be missing: rooms got new epochs, and heal */

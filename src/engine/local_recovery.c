@@ -29,8 +29,7 @@ struct replay {
     uint32_t last;    /* slot of the last record */
     void (*progress)(void *context, uint64_t done, uint64_t total);
     void *context;
-    char *why;
-    size_t why_size;
+    struct local_recovery *recovery;
 };
 
 static uint32_t slot_of(struct replay *replay, uint32_t number)
@@ -58,7 +57,8 @@ static uint32_t slot_for_new(const struct replay *replay)
 
 static bool fail(const struct replay *replay, const struct scan_place *place, const char *text)
 {
-    snprintf(replay->why, replay->why_size, "%s at byte %" PRIu64 ": %s", place->file, place->offset, text);
+    snprintf(replay->recovery->why, sizeof(replay->recovery->why), "%s at byte %" PRIu64 ": %s", place->file,
+             place->offset, text);
     return false;
 }
 
@@ -67,8 +67,10 @@ static bool make_room(struct replay *replay, struct span name, uint32_t epoch, c
     struct settings settings = settings_default();
     uint32_t slot = slot_for_new(replay);
 
-    if (slot == UINT32_MAX)
+    if (slot == UINT32_MAX) {
+        replay->recovery->is_full = true;
         return fail(replay, place, "the journal holds more rooms than weir_zone has place for: say rooms=N");
+    }
     zone_lock(replay->zone);
     slot_make(replay->zone, slot, name, epoch, &settings);
     zone_unlock(replay->zone);
@@ -97,7 +99,7 @@ static bool apply_room(struct replay *replay, struct span body, const struct sca
     struct record_head head;
     struct span parts, name;
     uint32_t epoch;
-    bool is_full;
+    bool *is_full = &replay->recovery->is_full;
 
     if (!record_read_head(body, &head, &parts))
         return fail(replay, place,
@@ -112,10 +114,10 @@ static bool apply_room(struct replay *replay, struct span body, const struct sca
         return true; /* of a room that was deleted while the snapshot was taken */
     struct room *room = slot_room(&replay->zone->slots[index]);
     stock_fill(replay->zone, room, ROOM_APPLY_PAGES);
-    if (!room_apply(room, body, is_snapshot, &is_full))
+    if (!room_apply(room, body, is_snapshot, is_full))
         return fail(replay, place,
-                    is_full ? "weir_zone is too small for what the journal holds: make it larger"
-                            : "this record cannot be read, though it is whole: another program wrote it");
+                    *is_full ? "weir_zone is too small for what the journal holds: make it larger"
+                             : "this record cannot be read, though it is whole: another program wrote it");
     if (record_ends_room(body))
         drop_room(replay, index);
     return true;
@@ -165,23 +167,19 @@ bool local_zone_replay(struct local_zone *zone, struct disk *disk,
                        struct local_recovery *recovery)
 {
     *recovery = (struct local_recovery){0};
-    struct replay replay = {zone,
-                            calloc(zone->rooms_max, sizeof(uint32_t)),
-                            0,
-                            progress,
-                            context,
-                            recovery->why,
-                            sizeof(recovery->why)};
+    struct replay replay = {zone, calloc(zone->rooms_max, sizeof(uint32_t)), 0, progress, context, recovery};
     struct scan_reader reader = {apply, &replay, show_progress};
 
     if (replay.number == NULL) {
+        recovery->result = SCAN_STOPPED;
+        recovery->is_full = true;
         snprintf(recovery->why, sizeof(recovery->why), "there is no memory");
         return false;
     }
-    enum scan_result result = journal_scan(disk, &reader, &recovery->scan);
+    recovery->result = journal_scan(disk, &reader, &recovery->scan);
     free(replay.number);
-    if (result != SCAN_GOOD) {
-        if (result != SCAN_STOPPED)
+    if (recovery->result != SCAN_GOOD) {
+        if (recovery->result != SCAN_STOPPED)
             snprintf(recovery->why, sizeof(recovery->why), "%s", recovery->scan.why);
         return false;
     }
