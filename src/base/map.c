@@ -29,6 +29,7 @@ _Static_assert(sizeof(struct bucket) <= PAGE_BYTES, "a bucket is a page");
 
 static uint32_t bucket_of(const struct map *map, const struct holder *key);
 static uint16_t tag_of(const struct holder *key);
+static uint32_t home_of(uint16_t tag);
 static struct bucket *bucket_at(const struct map *map, const struct map_owner *owner, uint32_t index);
 static uint32_t slot_find(const struct bucket *bucket, const struct map_owner *owner,
                           const struct holder *key, uint32_t number);
@@ -73,6 +74,24 @@ void map_remove(struct map *map, const struct map_owner *owner, const struct hol
     memory_set(owner->memory, map->entries, map->entries - 1);
     if (map->entries < (map->buckets - 1) * MERGE_MEAN || map->entries == 0)
         bucket_merge(map, owner);
+}
+
+bool map_grow(struct map *map, const struct map_owner *owner, uint32_t entries)
+{
+    if (entries / BUCKET_MEAN < map->buckets)
+        return false;
+    return map->buckets == 0 ? bucket_new(map, owner) : bucket_split(map, owner);
+}
+
+void map_prefetch(const struct map *map, const struct map_owner *owner, const struct holder *key)
+{
+    if (map->buckets == 0)
+        return;
+    const struct bucket *bucket = bucket_at(map, owner, bucket_of(map, key));
+    uint32_t slot = home_of(tag_of(key));
+    __builtin_prefetch(&bucket->used, 1);
+    __builtin_prefetch(&bucket->tag[slot], 1);
+    __builtin_prefetch(&bucket->number[slot], 1);
 }
 
 uint32_t map_pages(const struct map *map)

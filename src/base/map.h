@@ -44,6 +44,15 @@ bool map_add(struct map *map, const struct map_owner *owner, const struct holder
 /* Removes a key that is in the map. May free a page. */
 void map_remove(struct map *map, const struct map_owner *owner, const struct holder *key, uint32_t number);
 
+/*
+ * For a map that is being filled with `entries` keys: adds one more bucket ahead of time, while splitting is cheap. False: it has
+ * as many as it needs, or no page is spare. An operation each.
+ */
+bool map_grow(struct map *map, const struct map_owner *owner, uint32_t entries);
+
+/* Has the processor fetch what a map_add of this key will touch. */
+void map_prefetch(const struct map *map, const struct map_owner *owner, const struct holder *key);
+
 /* Frees one page of a map that is not used any more; false when none is left. An operation each. */
 bool map_drop(struct map *map, struct memory *memory);
 

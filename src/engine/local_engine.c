@@ -193,7 +193,7 @@ static void run_on(struct local_engine *local, struct slot *slot)
 static enum error run(struct local_engine *local, struct slot *slot, struct engine_call *call)
 {
     struct room *room = slot_room(slot);
-    uint64_t calls = room_figures(room).calls;
+    uint64_t calls = call->op == ENGINE_ADVANCE ? room_figures(room).calls : 0;
 
     stock_fill(local->zone, room, ROOM_SPARE_PAGES);
     enum error error = engine_run(room, call);

@@ -59,7 +59,7 @@ bool record_read_part(struct span *parts, struct part *part, bool *is_bad)
     if (parts->len == 0 || *is_bad)
         return false;
     memcpy(&head, parts->data, sizeof(head)); /* at least 8 bytes are left */
-    *is_bad = head.length > parts->len - sizeof(head) || head.kind < PART_FACE || head.kind > PART_OVER;
+    *is_bad = head.length > parts->len - sizeof(head) || head.kind < PART_FACE || head.kind > PART_PEOPLE;
     if (*is_bad)
         return false;
     part->kind = head.kind;
@@ -316,6 +316,7 @@ static void piece_add_room(struct piece *piece, const struct room *room)
     uint32_t made[2] = {room->epoch[0].epoch, room->name_len}, terms[ROOM_TERMS][2];
     struct part_settings settings = {room->settings_version, room->is_settings_from_api, room->terms_now, 0};
     struct part_face face = face_of(room);
+    uint32_t people[2] = {room->by_holder.entries, 0};
     char text[SETTINGS_TEXT_MAX];
 
     for (int i = 0; i < ROOM_TERMS; i++) {
@@ -327,6 +328,7 @@ static void piece_add_room(struct piece *piece, const struct room *room)
               (struct span){(const char *)room->epoch, room->epochs * sizeof(room->epoch[0])}, SPAN(""));
     piece_add(piece, PART_SETTINGS, (struct span){(const char *)&settings, sizeof(settings)},
               (struct span){text, settings_to_text(&room->settings, text)});
+    piece_add(piece, PART_PEOPLE, (struct span){(const char *)people, sizeof(people)}, SPAN(""));
     piece_add(piece, PART_TERMS, (struct span){(const char *)terms, sizeof(terms)}, SPAN(""));
     piece_add(piece, PART_FACE, (struct span){(const char *)&face, sizeof(face)}, SPAN(""));
 }

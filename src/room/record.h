@@ -38,6 +38,7 @@ struct record_head {
     PART(PART_TERMS, 8, "terms")       /* u32 pairs: session_max_sec and tier of each of the terms */   \
     PART(PART_EPOCHS, 9, "epochs")     /* struct epoch each */                                          \
     PART(PART_CLEARED, 10, "cleared")  /* nothing: nobody is in the room any more */                    \
+    PART(PART_PEOPLE, 12, "people")    /* u32 number, u32 0: in a snapshot, how many tickets follow */  \
     PART(PART_OVER, 11, "over")        /* nothing: the room is deleted */
 
 enum part_kind {

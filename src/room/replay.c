@@ -99,6 +99,19 @@ static bool is_place(uint32_t count)
 
 enum applied { APPLIED, APPLIED_BAD, APPLIED_FULL };
 
+#define PREFETCH_AHEAD 8
+
+static void fetch_ahead(const struct room *room, struct span images, uint32_t at)
+{
+    struct map_owner owner = room_holders(room);
+    struct ticket image;
+
+    if ((at + 1) * sizeof(image) > images.len)
+        return;
+    memcpy(&image, images.data + at * sizeof(image), sizeof(image));
+    map_prefetch(&room->by_holder, &owner, &image.holder);
+}
+
 static enum applied apply_tickets(struct room *room, struct span data)
 {
     struct part_tickets head;
@@ -109,7 +122,9 @@ static enum applied apply_tickets(struct room *room, struct span data)
     memcpy(&head, data.data, sizeof(head));
     if (data.len != sizeof(head) + (uint64_t)head.number * sizeof(image))
         return APPLIED_BAD;
+    struct span images = {data.data + sizeof(head), data.len - sizeof(head)};
     for (uint32_t i = 0; i < head.number; i++) {
+        fetch_ahead(room, images, i + PREFETCH_AHEAD);
         memcpy(&image, data.data + sizeof(head) + i * sizeof(image), sizeof(image));
         if (!is_place(head.first + i) || !is_living_state(&image))
             return APPLIED_BAD;
@@ -214,6 +229,24 @@ static enum applied apply_settings(struct room *room, struct span data)
     return APPLIED;
 }
 
+static enum applied apply_people(struct room *room, struct span data)
+{
+    if (data.len != 2 * sizeof(uint32_t))
+        return APPLIED_BAD;
+    memcpy(&room->expected, data.data, sizeof(room->expected));
+    return APPLIED;
+}
+
+/* As many buckets as will be needed, before they are full: with what pages the tickets of this record will not take. */
+static void grow_ahead(struct room *room)
+{
+    struct map_owner owner = room_holders(room);
+
+    while (room->memory.spare_count > ROOM_APPLY_PAGES / 2 &&
+           map_grow(&room->by_holder, &owner, room->expected))
+        memory_commit(&room->memory);
+}
+
 static enum applied apply_terms(struct room *room, struct span data)
 {
     uint32_t terms[ROOM_TERMS][2];
@@ -261,6 +294,8 @@ static enum applied apply_part(struct room *room, const struct part *part)
         return apply_key(room, part->data);
     case PART_SETTINGS:
         return apply_settings(room, part->data);
+    case PART_PEOPLE:
+        return apply_people(room, part->data);
     case PART_TERMS:
         return apply_terms(room, part->data);
     case PART_EPOCHS:
@@ -297,6 +332,8 @@ bool room_apply(struct room *room, struct span body, bool is_snapshot, bool *is_
         return false;
     if (!is_snapshot && head.change <= room->change)
         return true;
+    if (is_snapshot)
+        grow_ahead(room);
     while (record_read_part(&parts, &part, &is_bad)) {
         enum applied applied = apply_part(room, &part);
         if (applied == APPLIED)

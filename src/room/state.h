@@ -85,6 +85,7 @@ struct room {
     bool is_recorded, is_over;
     uint64_t change;      /* number of the last record */
     uint64_t recorded_ms; /* what the room's clock was in it */
+    uint32_t expected;    /* tickets, while a snapshot is read */
     struct outbox outbox;
 };
 
