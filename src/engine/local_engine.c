@@ -35,7 +35,8 @@ struct engine *local_engine_new(struct local_zone *zone)
     if (local == NULL)
         return NULL;
     *local = (struct local_engine){.engine = {local_submit, local_tick, local_trouble, NULL}, .zone = zone};
-    local->waiting_end = &local->waiting;
+    local->for_write.end = &local->for_write.first;
+    local->for_sync.end = &local->for_sync.first;
     return &local->engine;
 }
 
@@ -43,7 +44,7 @@ void local_engine_free(struct engine *engine)
 {
     struct local_engine *local = local_of(engine);
 
-    must(local->waiting == NULL);
+    must(local->waiting == 0);
     snapshot_abandon(local);
     if (local->disk != NULL)
         log_writer_close(&local->writer);
@@ -291,10 +292,14 @@ static void list_rooms(struct local_zone *zone, struct engine_list *list)
 
 static void wait_for_log(struct local_engine *local, struct engine_call *call)
 {
+    struct waiting *waiting = call->needs_sync ? &local->for_sync : &local->for_write;
+
     call->next = NULL;
-    *local->waiting_end = call;
-    local->waiting_end = &call->next;
-    local->waiting_count++;
+    *waiting->end = call;
+    waiting->end = &call->next;
+    if (call->position > waiting->position && call->position != UINT64_MAX)
+        waiting->position = call->position;
+    local->waiting++;
 }
 
 static void answer(struct engine_call *call)
@@ -375,10 +380,9 @@ static void local_tick(struct engine *engine, uint64_t now_ms)
 /* ---- the journal ---- */
 
 /* Takes those out of the list who need not wait any more, then answers them: an answer may lead to the next call. */
-static void answer_waiting(struct local_engine *local)
+static void answer_list(struct local_engine *local, struct waiting *waiting, bool is_broken)
 {
-    bool is_broken = log_trouble(local->zone->log) != LOG_FINE;
-    struct engine_call *ready = NULL, **ready_end = &ready, **at = &local->waiting, *call;
+    struct engine_call *ready = NULL, **ready_end = &ready, **at = &waiting->first, *call;
 
     while ((call = *at) != NULL) {
         bool is_done = is_durable(local, call);
@@ -392,13 +396,26 @@ static void answer_waiting(struct local_engine *local)
         call->next = NULL;
         *ready_end = call;
         ready_end = &call->next;
-        local->waiting_count--;
+        local->waiting--;
     }
-    local->waiting_end = at;
+    waiting->end = at;
     while ((call = ready) != NULL) {
         ready = call->next;
         answer(call);
     }
+}
+
+static void answer_waiting(struct local_engine *local)
+{
+    const struct log *log = local->zone->log;
+    bool is_broken = log_trouble(log) != LOG_FINE;
+    uint64_t synced = log_synced(log);
+
+    answer_list(local, &local->for_write, is_broken);
+    /* In the turns between two syncs there is nothing new for those who wait for one, and they may be many. */
+    if (synced != local->synced || is_broken)
+        answer_list(local, &local->for_sync, is_broken);
+    local->synced = synced;
 }
 
 void local_engine_flush(struct engine *engine)
@@ -413,10 +430,7 @@ void local_engine_flush(struct engine *engine)
 
 static bool somebody_waits_for_sync(const struct local_engine *local)
 {
-    for (const struct engine_call *call = local->waiting; call != NULL; call = call->next)
-        if (call->needs_sync && call->position > log_synced(local->zone->log))
-            return true;
-    return false;
+    return local->for_sync.first != NULL && local->for_sync.position > log_synced(local->zone->log);
 }
 
 bool local_engine_wants_work(struct engine *engine, uint64_t now_ms)
@@ -463,7 +477,7 @@ void local_engine_worked(struct engine *engine)
 
 uint32_t local_engine_waiting(const struct engine *engine)
 {
-    return ((const struct local_engine *)engine)->waiting_count;
+    return ((const struct local_engine *)engine)->waiting;
 }
 
 static const char *local_trouble(struct engine *engine)

@@ -69,9 +69,12 @@ struct local_engine {
     struct log_writer writer;
     uint64_t (*wall_ms)(void); /* NULL: it stands still at the other */
     uint64_t still_ms;
-    struct engine_call *waiting; /* in the order they came */
-    struct engine_call **waiting_end;
-    uint32_t waiting_count;
+    struct waiting {
+        struct engine_call *first, **end; /* in the order they came */
+        uint64_t position;                /* how far the log must be for all of them */
+    } for_write, for_sync;
+    uint32_t waiting;
+    uint64_t synced; /* how far it was when those were last looked at */
     uint64_t prepared_ms;
     struct local_work { /* decided by `wants`, done in a thread */
         bool sync, prepare, name_snapshot;
