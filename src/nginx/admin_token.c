@@ -9,12 +9,12 @@
 #include "nginx/admin_token.h"
 
 #include "nginx/private_file.h"
+#include "nginx/request.h"
 #include "token/operators.h"
 
 _Static_assert(OPERATORS_REASON_MAX <= PRIVATE_REASON_MAX, "the reasons fit");
 
 static bool operators_make(ngx_conf_t *cf, struct span text, char reason[PRIVATE_REASON_MAX]);
-static struct span bearer_of(ngx_http_request_t *r);
 static ngx_int_t name_variable(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
 
 char *admin_token_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
@@ -34,20 +34,8 @@ static bool operators_make(ngx_conf_t *cf, struct span text, char reason[PRIVATE
 struct span admin_token_name(ngx_http_request_t *r)
 {
     const struct operators *operators = conf_main(r)->operators;
-    struct span token = bearer_of(r);
+    struct span token = request_bearer(r);
     return operators != NULL && token.data != NULL ? operators_find(operators, token) : SPAN_NONE;
-}
-
-static struct span bearer_of(ngx_http_request_t *r)
-{
-    static const struct span scheme = SPAN("bearer ");
-    if (r->headers_in.authorization == NULL)
-        return SPAN_NONE;
-    struct span value = span_of_str(r->headers_in.authorization->value);
-    if (value.len <= scheme.len ||
-        ngx_strncasecmp((u_char *)value.data, (u_char *)scheme.data, scheme.len) != 0)
-        return SPAN_NONE;
-    return (struct span){value.data + scheme.len, value.len - scheme.len};
 }
 
 ngx_int_t admin_token_add_variable(ngx_conf_t *cf)

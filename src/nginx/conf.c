@@ -13,9 +13,9 @@
 #include "nginx/api_admin.h"
 #include "nginx/api_queue.h"
 #include "nginx/body.h"
+#include "nginx/gate.h"
 #include "nginx/health.h"
 #include "nginx/page.h"
-#include "nginx/rooms.h"
 
 #define HEADER_BYTES_MIN (16 * 1024)
 
@@ -23,13 +23,12 @@ static void conf_install(ngx_conf_t *cf, struct loc_conf *conf);
 static void api_relax(ngx_conf_t *cf, ngx_http_core_loc_conf_t *core);
 static char *location_check(ngx_conf_t *cf, const char *directive);
 static char *admin_location_check(ngx_conf_t *cf);
-static ngx_int_t gates_check(ngx_conf_t *cf, struct main_conf *conf);
 
 void *conf_create_main(ngx_conf_t *cf)
 {
     struct main_conf *conf = ngx_pcalloc(cf->pool, sizeof(*conf));
     if (conf == NULL || ngx_array_init(&conf->rooms, cf->pool, 4, sizeof(struct room_conf)) != NGX_OK ||
-        ngx_array_init(&conf->gates, cf->pool, 4, sizeof(struct conf_mention)) != NGX_OK)
+        gate_conf_init(cf, conf) != NGX_OK)
         return NULL;
     conf->real_peer = NGX_ERROR;
     conf->made_settings = settings_default();
@@ -205,21 +204,7 @@ ngx_int_t conf_check(ngx_conf_t *cf)
             NGX_LOG_WARN, cf->log, 0,
             "\"weir_api admin\" in %V:%ui answers 404 to everybody: there is no weir_admin_token_file",
             &conf->admin.file, conf->admin.line);
-    return gates_check(cf, conf);
-}
-
-static ngx_int_t gates_check(ngx_conf_t *cf, struct main_conf *conf)
-{
-    struct conf_mention *gates = conf->gates.elts;
-    for (ngx_uint_t i = 0; i < conf->gates.nelts && !conf->makes_rooms; i++) {
-        if (rooms_have(conf, gates[i].what))
-            continue;
-        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                      "\"weir_gate\" in %V:%ui: there is no room \"%V\": no weir_room names it",
-                      &gates[i].file, gates[i].line, &gates[i].what);
-        return NGX_ERROR;
-    }
-    return NGX_OK;
+    return gate_conf_check(cf, conf);
 }
 
 bool conf_parameter(const ngx_str_t *argument, const char *prefix, ngx_str_t *value)

@@ -43,7 +43,7 @@ struct main_conf {
     bool has_rooms_rule;         /* weir_rooms was written */
     bool makes_rooms;
     struct settings made_settings; /* of rooms made by their first join */
-    ngx_array_t gates;             /* struct conf_mention of rooms that a weir_gate names in so many words */
+    ngx_array_t gates;             /* of gate_conf.c: the rooms that gates name in so many words */
     ngx_int_t real_peer;           /* index of $realip_remote_addr, or NGX_ERROR without that module */
     struct conf_mention need;      /* the first directive that cannot work without zone and secret */
     struct conf_mention admin;     /* the first weir_api admin */

@@ -62,15 +62,22 @@
     DIRECTIVE("weir_page", "weir_page;", "none", "location", NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS,          \
               NGX_HTTP_LOC_CONF_OFFSET, conf_page_directive,                                               \
               "Serves the waiting page for `/queue/{room}` in a location such as `/queue/`.")              \
-    DIRECTIVE("weir_gate", "weir_gate room=NAME|$variable [page=PREFIX] | off;", "off",                    \
-              "http, server, location",                                                                    \
-              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE12,                \
+    DIRECTIVE("weir_gate",                                                                                 \
+              "weir_gate [tier=N] room=NAME|$variable|* ... [page=PREFIX] "                                \
+              "[body=FIELD] | off;",                                                                       \
+              "off", "http, server, location",                                                             \
+              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                 \
               NGX_HTTP_LOC_CONF_OFFSET, gate_directive,                                                    \
-              "Lets only passes of this room through. Without one, a browser's navigation is sent to "     \
-              "the waiting page (PREFIX and the room's name; PREFIX is `/queue/` if not said) and any "    \
-              "other request gets 403. Gate the server as a whole and switch it off where the way is "     \
-              "free. What goes on to the shop carries X-Weir-Room, X-Weir-User, X-Weir-Session and "       \
-              "X-Weir-Tier; whatever a client sent under such names is removed. (`return` answers "        \
-              "before any gate is reached: what it says is for everybody.)")
+              "Lets only living passes of these rooms through (up to four; a variable may be a capture "   \
+              "of the location's regular expression), of this tier at least, or of the one that the "      \
+              "room gives. `room=*` takes a pass of any room: the shop is told which, and has to see "     \
+              "that it is the right one. The pass comes in the header x-queue-entry-token, in the "        \
+              "room's cookie, as `Authorization: Bearer`, or in the field FIELD of a JSON body of up to "  \
+              "16 KiB. Without one, a browser's navigation is sent to the waiting page (PREFIX and the "   \
+              "name of the first room; PREFIX is `/queue/` if not said) and any other request gets 403. "  \
+              "Gate the server as a whole and switch it off where the way is free. What goes on to the "   \
+              "shop carries X-Weir-Room, X-Weir-User, X-Weir-Session and X-Weir-Tier; whatever a client "  \
+              "sent under such names is removed. (`return` answers before any gate is reached: what it "   \
+              "says is for everybody.) `$weir_gate` says how a request fared, for the access log.")
 
 #endif

@@ -4,65 +4,43 @@
  * known, and out of reach of `satisfy any`, which lets one access module speak for all. It runs again wherever nginx sends a
  * request on to another location (error_page, try_files, X-Accel-Redirect), for that location's own gate.
  *
- * A request goes through at most two questions to the engine: the room's settings (mode, tier), then the session that the pass
- * names, which counts as being seen. The signature alone opens nothing: the session may be over.
+ * First the signature of what was presented, then the session that it names, which counts as being seen: the signature alone
+ * opens nothing, for the session may be over. Only without any such pass is the line's room itself asked: it may be open.
  *
- * A subrequest of a main request that itself stands before the same room is let by. It happens either before the main
+ * A subrequest of a main request that itself stands before the same rooms is let by. It happens either before the main
  * request comes to its gate (auth_request), and then delivers nothing, or behind it. Any other subrequest is judged by itself.
  */
 #include "nginx/gate.h"
 
 #include "base/room_id.h"
 #include "engine/place.h"
+#include "nginx/gate_body.h"
+#include "nginx/gate_refuse.h"
+#include "nginx/gate_state.h"
 #include "nginx/headers.h"
-#include "nginx/identity.h"
-#include "nginx/pass_cookie.h"
-#include "nginx/reply.h"
 #include "nginx/request.h"
-#include "nginx/text.h"
-#include "token/pass.h"
 
-#define RETURN_MAX 2048 /* of the address to come back to; a longer one is not worth the header */
-
-enum gate_step {
-    GATE_LOOK,    /* ask for the room's settings */
-    GATE_JUDGE,   /* they are there: is there a pass? */
-    GATE_TOUCH,   /* there is: ask for its session */
-    GATE_TOUCHED, /* that is answered */
-    GATE_PASSED,  /* go on, with the pass's word for who it is */
-    GATE_FREE,    /* go on without */
-    GATE_TURNED_AWAY,
-};
-
-struct gate_state {
-    enum gate_step step;
-    enum error error; /* GATE_TURNED_AWAY: why */
-    struct span room; /* len 0: the room cannot exist */
-    bool is_open;     /* the room lets everybody by */
-    struct pass_claims pass;
-    char session[PASS_ID_LEN];
-    u_char tier[1];
-};
-
-static struct gate_state *gate_begin(ngx_http_request_t *r, const struct gate_conf *conf);
-static bool gate_does_not_apply(ngx_http_request_t *r, const struct gate_conf *conf);
+static ngx_int_t gate_enter(ngx_http_request_t *r, struct request *request, const struct gate_conf *conf);
+static bool is_preflight(ngx_http_request_t *r);
 static bool main_stands_before(ngx_http_request_t *r, const struct gate_conf *conf);
-static ngx_int_t gate_walk(ngx_http_request_t *r, struct gate_state *gate);
-static bool gate_ask(ngx_http_request_t *r, struct gate_state *gate, enum engine_op op, enum gate_step next);
+static bool rooms_are_equal(ngx_http_request_t *r, const struct gate_conf *ours,
+                            const struct gate_conf *theirs);
+static struct gate *gate_begin(ngx_http_request_t *r, const struct gate_conf *conf);
+static bool rooms_evaluate(ngx_http_request_t *r, struct gate *gate);
+static ngx_int_t gate_walk(ngx_http_request_t *r, struct gate *gate);
 static void gate_resume(ngx_http_request_t *r);
-static void gate_judge(ngx_http_request_t *r, struct gate_state *gate);
-static void gate_judge_session(ngx_http_request_t *r, struct gate_state *gate);
-static void gate_settle(struct gate_state *gate, enum error error);
-static bool pass_choose(ngx_http_request_t *r, struct gate_state *gate, int tier);
-static bool pass_read(ngx_http_request_t *r, struct gate_state *gate, int tier, struct span token,
-                      struct pass_claims *out);
-static bool pass_is_theirs(ngx_http_request_t *r, const struct pass_claims *pass);
-static ngx_int_t gate_let_by(ngx_http_request_t *r, struct gate_state *gate);
-static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate_state *gate);
-static ngx_int_t gate_turn_away(ngx_http_request_t *r, const struct gate_state *gate);
-static bool is_navigation(ngx_http_request_t *r);
-static struct span page_address(ngx_http_request_t *r, const struct gate_state *gate, bool comes_back);
-static ngx_int_t gate_redirect(ngx_http_request_t *r, struct span address);
+static enum gate_move gate_look(ngx_http_request_t *r, struct gate *gate);
+static enum gate_move pass_next(ngx_http_request_t *r, struct gate *gate);
+static enum gate_move pass_touch(ngx_http_request_t *r, struct gate *gate);
+static enum gate_move pass_touched(ngx_http_request_t *r, struct gate *gate);
+static enum gate_move line_look(ngx_http_request_t *r, struct gate *gate);
+static enum gate_move line_judge(ngx_http_request_t *r, struct gate *gate);
+static enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum engine_op op, struct span room,
+                               gate_step *then);
+static enum gate_move gate_decide(struct gate *gate, enum gate_outcome outcome);
+static enum gate_move gate_deny(struct gate *gate, enum error error);
+static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate);
+static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate *gate);
 
 ngx_int_t gate_on_read(ngx_http_request_t *r)
 {
@@ -87,80 +65,84 @@ ngx_int_t gate_handler(ngx_http_request_t *r)
     struct request *request = request_of(r);
     if (request == NULL)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    if (request->gate == NULL) {
-        if (gate_does_not_apply(r, conf))
-            return NGX_DECLINED;
-        request->gate = gate_begin(r, conf);
-    }
+    return request->gate != NULL ? gate_walk(r, request->gate) : gate_enter(r, request, conf);
+}
+
+static ngx_int_t gate_enter(ngx_http_request_t *r, struct request *request, const struct gate_conf *conf)
+{
+    if (r != r->main && main_stands_before(r, conf))
+        return NGX_DECLINED;
+    if (gate_body_is_wanted(r, conf) && !is_preflight(r))
+        return gate_body_read(r);
+    request->gate = gate_begin(r, conf);
     return request->gate != NULL ? gate_walk(r, request->gate) : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
-static bool gate_does_not_apply(ngx_http_request_t *r, const struct gate_conf *conf)
+static bool is_preflight(ngx_http_request_t *r)
 {
     const struct sent *sent = &request_of(r)->sent;
-    bool is_preflight =
-        r->method == NGX_HTTP_OPTIONS && sent->origin.data != NULL && sent->cors_method.data != NULL;
-    return is_preflight || (r != r->main && main_stands_before(r, conf));
+    return r->method == NGX_HTTP_OPTIONS && sent->origin.data != NULL && sent->cors_method.data != NULL;
 }
 
 static bool main_stands_before(ngx_http_request_t *r, const struct gate_conf *conf)
 {
-    struct gate_conf *of_main = conf_loc(r->main)->gate;
-    ngx_str_t ours, theirs;
-    return of_main != NULL &&
-           ngx_http_complex_value(r, (ngx_http_complex_value_t *)&conf->room, &ours) == NGX_OK &&
-           ngx_http_complex_value(r->main, &of_main->room, &theirs) == NGX_OK &&
-           span_equal(span_of_str(ours), span_of_str(theirs));
+    const struct gate_conf *of_main = conf_loc(r->main)->gate;
+    return of_main != NULL && conf->tier <= of_main->tier && conf->room_count == of_main->room_count &&
+           rooms_are_equal(r, conf, of_main);
 }
 
-static struct gate_state *gate_begin(ngx_http_request_t *r, const struct gate_conf *conf)
+static bool rooms_are_equal(ngx_http_request_t *r, const struct gate_conf *ours,
+                            const struct gate_conf *theirs)
 {
-    ngx_str_t room;
-    struct gate_state *gate = ngx_pcalloc(r->pool, sizeof(*gate));
-    if (gate == NULL || ngx_http_complex_value(r, (ngx_http_complex_value_t *)&conf->room, &room) != NGX_OK)
-        return NULL;
-    if (room_id_is_valid(span_of_str(room)))
-        gate->room = span_of_str(room);
-    else
-        gate_settle(gate, ERROR_ADMISSION_REQUIRED); /* a path without a room is no way in */
-    return gate;
+    for (ngx_uint_t i = 0; i < ours->room_count; i++) {
+        ngx_str_t our_room, their_room;
+        if (ngx_http_complex_value(r, (ngx_http_complex_value_t *)&ours->rooms[i], &our_room) != NGX_OK ||
+            ngx_http_complex_value(r->main, (ngx_http_complex_value_t *)&theirs->rooms[i], &their_room) !=
+                NGX_OK ||
+            !span_equal(span_of_str(our_room), span_of_str(their_room)))
+            return false;
+    }
+    return true;
 }
 
-static ngx_int_t gate_walk(ngx_http_request_t *r, struct gate_state *gate)
+static struct gate *gate_begin(ngx_http_request_t *r, const struct gate_conf *conf)
+{
+    struct gate *gate = ngx_pcalloc(r->pool, sizeof(*gate));
+    if (gate == NULL)
+        return NULL;
+    gate->conf = conf;
+    gate->step = gate_look;
+    return rooms_evaluate(r, gate) ? gate : NULL;
+}
+
+static bool rooms_evaluate(ngx_http_request_t *r, struct gate *gate)
+{
+    for (ngx_uint_t i = 0; i < gate->conf->room_count; i++) {
+        ngx_str_t room;
+        if (ngx_http_complex_value(r, (ngx_http_complex_value_t *)&gate->conf->rooms[i], &room) != NGX_OK)
+            return false;
+        if (!room_id_is_valid(span_of_str(room)))
+            continue;
+        gate->rooms[gate->room_count++] = span_of_str(room);
+        if (i == 0)
+            gate->line = span_of_str(room);
+    }
+    return true;
+}
+
+static ngx_int_t gate_walk(ngx_http_request_t *r, struct gate *gate)
 {
     for (;;)
-        switch (gate->step) {
-        case GATE_LOOK:
-            if (!gate_ask(r, gate, ENGINE_SETTINGS, GATE_JUDGE))
+        switch (gate->step(r, gate)) {
+        case GATE_ON:
+            break;
+        case GATE_ASK:
+            if (!call_submit(r, &request_of(r)->call, gate_resume))
                 return NGX_AGAIN;
             break;
-        case GATE_JUDGE:
-            gate_judge(r, gate);
-            break;
-        case GATE_TOUCH:
-            if (!gate_ask(r, gate, ENGINE_SESSION_TOUCH, GATE_TOUCHED))
-                return NGX_AGAIN;
-            break;
-        case GATE_TOUCHED:
-            gate_judge_session(r, gate);
-            break;
-        case GATE_PASSED:
-        case GATE_FREE:
-            return gate_let_by(r, gate);
-        case GATE_TURNED_AWAY:
-            return gate_turn_away(r, gate);
+        case GATE_END:
+            return gate_end(r, gate);
         }
-}
-
-static bool gate_ask(ngx_http_request_t *r, struct gate_state *gate, enum engine_op op, enum gate_step next)
-{
-    struct call *call = &request_of(r)->call;
-    call->engine.op = op;
-    call->engine.room = gate->room;
-    if (op == ENGINE_SESSION_TOUCH)
-        call->engine.place = place_of_pass(&gate->pass);
-    gate->step = next;
-    return call_submit(r, call, gate_resume);
 }
 
 static void gate_resume(ngx_http_request_t *r)
@@ -169,155 +151,124 @@ static void gate_resume(ngx_http_request_t *r)
     ngx_http_core_run_phases(r);
 }
 
-static void gate_judge(ngx_http_request_t *r, struct gate_state *gate)
+/* ---- the steps ---- */
+
+static enum gate_move gate_look(ngx_http_request_t *r, struct gate *gate)
 {
-    const struct engine_call *call = &request_of(r)->call.engine;
-    if (call->error != ERROR_NONE) {
-        /* A room that nobody has joined yet gives passes to those who do. */
-        gate_settle(gate, call->error == ERROR_ROOM_NOT_FOUND ? ERROR_ADMISSION_REQUIRED : call->error);
-        return;
-    }
-    gate->is_open = call->settings.mode == MODE_OPEN;
-    if (pass_choose(r, gate, (int)call->settings.tier))
-        gate->step = GATE_TOUCH;
-    else
-        gate_settle(gate, ERROR_ADMISSION_REQUIRED);
+    if (is_preflight(r))
+        return gate_decide(gate, GATE_PREFLIGHT);
+    gate_passes_find(r, gate);
+    gate->step = pass_next;
+    return GATE_ON;
 }
 
-static void gate_judge_session(ngx_http_request_t *r, struct gate_state *gate)
+static enum gate_move pass_next(ngx_http_request_t *r, struct gate *gate)
+{
+    if (gate->at < gate->passes.count)
+        return gate_ask(r, gate, ENGINE_SETTINGS, gate->passes.of[gate->at].room, pass_touch);
+    gate->step = line_look;
+    return GATE_ON;
+}
+
+/* Its room is there: does it still give such passes? */
+static enum gate_move pass_touch(ngx_http_request_t *r, struct gate *gate)
+{
+    const struct pass_claims *pass = &gate->passes.of[gate->at];
+    struct engine_call *call = &request_of(r)->call.engine;
+    if (call->error == ERROR_ENGINE_UNAVAILABLE)
+        return gate_deny(gate, call->error);
+    if (call->error != ERROR_NONE || (gate->conf->tier == 0 && pass->tier != (int)call->settings.tier)) {
+        gate->at++;
+        gate->step = pass_next;
+        return GATE_ON;
+    }
+    call->place = place_of_pass(pass);
+    return gate_ask(r, gate, ENGINE_SESSION_TOUCH, pass->room, pass_touched);
+}
+
+static enum gate_move pass_touched(ngx_http_request_t *r, struct gate *gate)
 {
     enum error error = request_of(r)->call.engine.error;
     if (error == ERROR_NONE)
-        gate->step = GATE_PASSED;
-    else
-        gate_settle(gate, error == ERROR_ENGINE_UNAVAILABLE ? error : ERROR_ADMISSION_REQUIRED);
+        return gate_decide(gate, GATE_PASSED);
+    if (error == ERROR_ENGINE_UNAVAILABLE)
+        return gate_deny(gate, error);
+    gate->at++;
+    gate->step = pass_next;
+    return GATE_ON;
 }
 
-static void gate_settle(struct gate_state *gate, enum error error)
+static enum gate_move line_look(ngx_http_request_t *r, struct gate *gate)
 {
-    gate->step = gate->is_open ? GATE_FREE : GATE_TURNED_AWAY;
+    if (gate->line.len == 0) /* a path without a room is no way in */
+        return gate_deny(gate, ERROR_ADMISSION_REQUIRED);
+    return gate_ask(r, gate, ENGINE_SETTINGS, gate->line, line_judge);
+}
+
+static enum gate_move line_judge(ngx_http_request_t *r, struct gate *gate)
+{
+    const struct engine_call *call = &request_of(r)->call.engine;
+    gate->is_open = call->error == ERROR_NONE && call->settings.mode == MODE_OPEN;
+    /* A room that nobody has joined yet gives passes to those who do. */
+    return gate_deny(gate, call->error == ERROR_ENGINE_UNAVAILABLE ? call->error : ERROR_ADMISSION_REQUIRED);
+}
+
+static enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum engine_op op, struct span room,
+                               gate_step *then)
+{
+    struct engine_call *call = &request_of(r)->call.engine;
+    call->op = op;
+    call->room = room;
+    gate->step = then;
+    return GATE_ASK;
+}
+
+static enum gate_move gate_decide(struct gate *gate, enum gate_outcome outcome)
+{
+    gate->outcome = outcome;
+    return GATE_END;
+}
+
+static enum gate_move gate_deny(struct gate *gate, enum error error)
+{
     gate->error = error;
+    if (gate->is_open)
+        return gate_decide(gate, GATE_OPEN);
+    return gate_decide(gate, error == ERROR_ENGINE_UNAVAILABLE ? GATE_UNAVAILABLE : GATE_REFUSED);
 }
 
-/* From the header or a cookie. Valid ones of different people are none. */
-static bool pass_choose(ngx_http_request_t *r, struct gate_state *gate, int tier)
-{
-    const struct request *request = request_of(r);
-    char memory[PASS_COOKIE_NAME_MAX];
-    struct span name = pass_cookie_name(gate->room, memory), cookie;
-    struct cookie_walk walk = {0};
-    bool has_pass = pass_read(r, gate, tier, request->sent.pass, &gate->pass);
-    while (request_cookie_next(request, name, &walk, &cookie)) {
-        struct pass_claims other;
-        if (!pass_read(r, gate, tier, cookie, &other))
-            continue;
-        if (has_pass && !holder_equal(&gate->pass.holder, &other.holder))
-            return false;
-        gate->pass = other;
-        has_pass = true;
-    }
-    return has_pass;
-}
+/* ---- the end ---- */
 
-static bool pass_read(ngx_http_request_t *r, struct gate_state *gate, int tier, struct span token,
-                      struct pass_claims *out)
+static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate)
 {
-    if (token.len == 0 || token.len > PASS_TOKEN_MAX)
-        return false;
-    /* Usually a few hundred bytes: room for the longest pass would be a pool block of its own. */
-    size_t size = PASS_SCRATCH(token.len);
-    char *scratch = ngx_pnalloc(r->pool, size);
-    return scratch != NULL &&
-           pass_verify(conf_main(r)->keys, tier, token, (uint64_t)ngx_time(), out, scratch, size) &&
-           span_equal(out->room, gate->room) && pass_is_theirs(r, out);
-}
-
-/* Where somebody is vouched for, the pass must be theirs; where weir_user is on and nobody is, it must be an anonymous one. */
-static bool pass_is_theirs(ngx_http_request_t *r, const struct pass_claims *pass)
-{
-    struct span identity = identity_of(r);
-    char memory[ANONYMOUS_LEN];
-    if (identity.data != NULL)
-        return span_equal(identity, pass->uid);
-    return conf_loc(r)->identity == NULL || span_equal(identity_anonymous(&pass->holder, memory), pass->uid);
-}
-
-static ngx_int_t gate_let_by(ngx_http_request_t *r, struct gate_state *gate)
-{
-    static const struct span name = SPAN("X-Weir-Room"), lowcase = SPAN("x-weir-room");
-    if (headers_add(r, name, lowcase, gate->room) != NGX_OK)
+    struct gate_note *note = gate_note_of(r);
+    if (note == NULL)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    if (gate->step == GATE_PASSED && gate_tell_shop(r, gate) != NGX_OK)
+    if (r == r->main)
+        note->outcome = gate->outcome;
+    if (!gate_goes_on(gate->outcome))
+        return gate_refuse(r, gate);
+    if (gate->outcome != GATE_PREFLIGHT && gate_tell_shop(r, gate) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     request_of(r)->gate = NULL; /* should the request come to another gate, it is judged anew */
     return NGX_DECLINED;
 }
 
-static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate_state *gate)
+static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate *gate)
 {
-    const struct pass_claims *pass = &gate->pass;
+    bool has_pass = gate->outcome == GATE_PASSED;
+    const struct pass_claims *pass = &gate->passes.of[gate->at];
+    if (headers_begin(r) != NGX_OK || headers_add(r, SPAN("X-Weir-Room"), SPAN("x-weir-room"),
+                                                  has_pass ? pass->room : gate->line) != NGX_OK)
+        return NGX_ERROR;
+    if (!has_pass)
+        return NGX_OK;
     pass_id_write(pass, gate->session);
-    gate->tier[0] = (u_char)('0' + pass->tier);
+    gate->tier[0] = (char)('0' + pass->tier);
     if (headers_add(r, SPAN("X-Weir-User"), SPAN("x-weir-user"), pass->uid) != NGX_OK ||
         headers_add(r, SPAN("X-Weir-Session"), SPAN("x-weir-session"),
                     (struct span){gate->session, sizeof(gate->session)}) != NGX_OK)
         return NGX_ERROR;
     return headers_add(r, SPAN("X-Weir-Tier"), SPAN("x-weir-tier"),
-                       (struct span){(const char *)gate->tier, 1});
-}
-
-static ngx_int_t gate_turn_away(ngx_http_request_t *r, const struct gate_state *gate)
-{
-    ngx_int_t rc = NGX_HTTP_FORBIDDEN;
-    if (r != r->main)
-        return rc;
-    rc = ngx_http_discard_request_body(r);
-    if (rc != NGX_OK)
-        return rc;
-    if (gate->error != ERROR_ADMISSION_REQUIRED)
-        rc = reply_error(r, gate->error, 0);
-    else if (gate->room.len > 0 && is_navigation(r))
-        rc = gate_redirect(r, page_address(r, gate, true));
-    else
-        rc = reply_error_with_redirect(r, gate->error, page_address(r, gate, false));
-    ngx_http_finalize_request(r, rc);
-    return NGX_DONE;
-}
-
-static bool is_navigation(ngx_http_request_t *r)
-{
-    const struct sent *sent = &request_of(r)->sent;
-    if (!(r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)))
-        return false;
-    if (sent->fetch_mode.data != NULL)
-        return span_equal(sent->fetch_mode, SPAN("navigate"));
-    return sent->accept.len > 0 && memmem(sent->accept.data, sent->accept.len, "text/html", 9) != NULL;
-}
-
-/* An empty span: the room cannot exist, or out of memory. */
-static struct span page_address(ngx_http_request_t *r, const struct gate_state *gate, bool comes_back)
-{
-    const ngx_str_t *page = &conf_loc(r)->gate->page;
-    ngx_str_t from = r->unparsed_uri;
-    /* Two slashes would be another host to a browser. */
-    bool is_local = from.len > 0 && from.len <= RETURN_MAX && from.data[0] == '/' &&
-                    (from.len == 1 || (from.data[1] != '/' && from.data[1] != '\\'));
-    ngx_buf_t *text =
-        gate->room.len > 0 ? reply_buffer(r, page->len + gate->room.len + 16 + 3 * RETURN_MAX) : NULL;
-    if (text == NULL)
-        return SPAN_NONE;
-    text_add(text, span_of_str(*page));
-    text_add(text, gate->room);
-    if (comes_back && is_local) {
-        TEXT_ADD(text, "?return=");
-        text->last = (u_char *)ngx_escape_uri(text->last, from.data, from.len, NGX_ESCAPE_URI_COMPONENT);
-    }
-    return (struct span){(const char *)text->pos, (size_t)(text->last - text->pos)};
-}
-
-static ngx_int_t gate_redirect(ngx_http_request_t *r, struct span address)
-{
-    if (address.len == 0 || reply_header(r, SPAN("Location"), address) != NGX_OK)
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    return reply_empty(r, NGX_HTTP_MOVED_TEMPORARILY);
+                       (struct span){gate->tier, sizeof(gate->tier)});
 }

@@ -2,16 +2,28 @@
 #ifndef WEIR_NGINX_GATE_H
 #define WEIR_NGINX_GATE_H
 
-/* weir_gate: what stands before the shop and lets only passes of its room through. */
+/* weir_gate: what stands before the shop and lets only passes of its rooms through. */
 
 #include "nginx/conf.h"
 
+#define GATE_ROOMS_MAX 4
+
 struct gate_conf {
-    ngx_http_complex_value_t room;
-    ngx_str_t page; /* what stands before the room's name in the address of its waiting page */
+    /* A pass of any of them opens; the first is the line that one is sent to. None: `room=*`, the room that the pass names. */
+    ngx_http_complex_value_t rooms[GATE_ROOMS_MAX];
+    ngx_uint_t room_count;
+    int tier; /* that a pass must have at least; 0: the one that its room gives now */
+    ngx_str_t
+        page; /* what stands before the room's name in the address of its waiting page; `room=*`: the whole address */
+    ngx_str_t field; /* of a JSON body in which a pass may come; empty: the body is not read */
 };
 
 char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
+
+ngx_int_t gate_conf_init(ngx_conf_t *cf, struct main_conf *conf);
+
+/* Once everything is read: gates name rooms that exist and that give passes of their tier. */
+ngx_int_t gate_conf_check(ngx_conf_t *cf, struct main_conf *conf);
 
 /* Post-read phase, once a request: nobody else may say who passed, in all of a server that has a gate. */
 ngx_int_t gate_on_read(ngx_http_request_t *r);

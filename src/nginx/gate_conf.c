@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* A room that is named in so many words is checked against the configured ones at the end (conf_check). */
+/*
+ * What can be wrong with a gate is said when the configuration is read. A room that is named in so many words is checked
+ * against the configured ones at the end (gate_conf_check), since it may stand further down.
+ */
 #include "base/ascii.h"
 #include "nginx/gate.h"
 #include "nginx/rooms.h"
 
+#define FIELD_MAX 64
+
+/* A gate that names a room in so many words. */
+struct gate_mention {
+    struct conf_mention at;
+    int tier;
+};
+
 static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t word);
 static char *gate_room(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t room);
-static char *gate_room_mention(ngx_conf_t *cf, ngx_str_t room);
+static char *gate_tier(struct gate_conf *gate, ngx_str_t tier);
+static char *gate_page(struct gate_conf *gate, ngx_str_t page);
+static char *gate_field(struct gate_conf *gate, ngx_str_t field);
+static char *gate_finish(ngx_conf_t *cf, struct gate_conf *gate);
+static char *rooms_mention(ngx_conf_t *cf, const struct gate_conf *gate);
 static bool is_path(ngx_str_t text);
 
 char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
@@ -21,17 +36,14 @@ char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     struct gate_conf *gate = ngx_pcalloc(cf->pool, sizeof(*gate));
     if (gate == NULL)
         return NGX_CONF_ERROR;
-    ngx_str_set(&gate->page, "/queue/");
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         char *answer = gate_parameter(cf, gate, words[i]);
         if (answer != NGX_CONF_OK)
             return answer;
     }
-    if (gate->room.value.data == NULL)
-        return "needs room=NAME, room=$variable or off";
     conf->gate = gate;
     conf_note_need(cf);
-    return NGX_CONF_OK;
+    return gate_finish(cf, gate);
 }
 
 static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t word)
@@ -39,35 +51,113 @@ static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t wo
     ngx_str_t value;
     if (conf_parameter(&word, "room=", &value))
         return gate_room(cf, gate, value);
-    if (!conf_parameter(&word, "page=", &value))
-        return "knows room=NAME, room=$variable, page=PREFIX and off";
-    if (!is_path(value))
-        return "takes as page=PREFIX a path that begins and ends with / and has no more than letters, digits "
-               "and - _ . ~ in it";
-    gate->page = value;
-    return NGX_CONF_OK;
+    if (conf_parameter(&word, "tier=", &value))
+        return gate_tier(gate, value);
+    if (conf_parameter(&word, "page=", &value))
+        return gate_page(gate, value);
+    if (conf_parameter(&word, "body=", &value))
+        return gate_field(gate, value);
+    return "knows tier=N, room=NAME, room=$variable, room=*, page=PREFIX, body=FIELD and off";
 }
 
 static char *gate_room(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t room)
 {
-    ngx_http_compile_complex_value_t compile = {.cf = cf, .value = &room, .complex_value = &gate->room};
     if (room.len == 0)
-        return "needs room=NAME, room=$variable or off";
+        return "needs room=NAME, room=$variable, room=* or off";
+    if (gate->room_count == GATE_ROOMS_MAX)
+        return "takes no more than 4 rooms";
+    ngx_http_compile_complex_value_t compile = {
+        .cf = cf, .value = &room, .complex_value = &gate->rooms[gate->room_count]};
     if (ngx_http_compile_complex_value(&compile) != NGX_OK)
         return NGX_CONF_ERROR;
-    return gate->room.lengths == NULL ? gate_room_mention(cf, room) : NGX_CONF_OK;
+    gate->room_count++;
+    return NGX_CONF_OK;
 }
 
-static char *gate_room_mention(ngx_conf_t *cf, ngx_str_t room)
+static char *gate_tier(struct gate_conf *gate, ngx_str_t tier)
+{
+    if (gate->tier != 0)
+        return "takes one tier";
+    if (tier.len != 1 || (tier.data[0] != '1' && tier.data[0] != '2'))
+        return "takes tier=1 or tier=2";
+    gate->tier = tier.data[0] - '0';
+    return NGX_CONF_OK;
+}
+
+static char *gate_page(struct gate_conf *gate, ngx_str_t page)
+{
+    if (gate->page.data != NULL)
+        return "takes one page";
+    if (!is_path(page))
+        return "takes as page=PREFIX a path that begins and ends with / and has no more than letters, digits "
+               "and - _ . ~ in it";
+    gate->page = page;
+    return NGX_CONF_OK;
+}
+
+static char *gate_field(struct gate_conf *gate, ngx_str_t field)
+{
+    if (gate->field.data != NULL)
+        return "takes one field of the body";
+    if (field.len < 1 || field.len > FIELD_MAX)
+        return "takes as body=FIELD a name of 1 to 64 characters";
+    gate->field = field;
+    return NGX_CONF_OK;
+}
+
+static char *gate_finish(ngx_conf_t *cf, struct gate_conf *gate)
+{
+    if (gate->room_count == 0)
+        return "needs room=NAME, room=$variable, room=* or off";
+    for (ngx_uint_t i = 0; i < gate->room_count; i++)
+        if (span_equal(span_of_str(gate->rooms[i].value), SPAN("*"))) {
+            if (gate->room_count > 1)
+                return "takes no other room beside room=*";
+            gate->room_count = 0;
+            return NGX_CONF_OK;
+        }
+    if (gate->page.data == NULL)
+        gate->page = (ngx_str_t)ngx_string("/queue/");
+    return rooms_mention(cf, gate);
+}
+
+static char *rooms_mention(ngx_conf_t *cf, const struct gate_conf *gate)
 {
     struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
-    if (rooms_name_check(cf, room) != NGX_CONF_OK)
-        return NGX_CONF_ERROR;
-    struct conf_mention *mention = ngx_array_push(&conf->gates);
-    if (mention == NULL)
-        return NGX_CONF_ERROR;
-    *mention = conf_mention(cf, room);
+    for (ngx_uint_t i = 0; i < gate->room_count; i++) {
+        if (gate->rooms[i].lengths != NULL)
+            continue;
+        if (rooms_name_check(cf, gate->rooms[i].value) != NGX_CONF_OK)
+            return NGX_CONF_ERROR;
+        struct gate_mention *mention = ngx_array_push(&conf->gates);
+        if (mention == NULL)
+            return NGX_CONF_ERROR;
+        *mention = (struct gate_mention){conf_mention(cf, gate->rooms[i].value), gate->tier};
+    }
     return NGX_CONF_OK;
+}
+
+ngx_int_t gate_conf_init(ngx_conf_t *cf, struct main_conf *conf)
+{
+    return ngx_array_init(&conf->gates, cf->pool, 4, sizeof(struct gate_mention));
+}
+
+ngx_int_t gate_conf_check(ngx_conf_t *cf, struct main_conf *conf)
+{
+    const struct gate_mention *gates = conf->gates.elts;
+    for (ngx_uint_t i = 0; i < conf->gates.nelts; i++) {
+        const struct conf_mention *at = &gates[i].at;
+        const struct settings *room = rooms_settings(conf, at->what);
+        if (room == NULL && conf->makes_rooms)
+            room = &conf->made_settings;
+        if (room != NULL && (int)room->tier >= gates[i].tier)
+            continue;
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "\"weir_gate\" in %V:%ui: %s \"%V\"%s", &at->file, at->line,
+                      room == NULL ? "there is no room" : "no pass of the room", &at->what,
+                      room == NULL ? ": no weir_room names it" : " is of tier 2: its settings say tier=1");
+        return NGX_ERROR;
+    }
+    return NGX_OK;
 }
 
 /* It goes into a header and into JSON as it is. */

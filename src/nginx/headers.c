@@ -7,6 +7,9 @@
  * Two habits of nginx must be kept. Its loops expect that no part but the first is empty. And it appends to the last part
  * as long as that has fewer than `nalloc` elements: after a cut there is less space than that, so `nalloc` is set to what the
  * last part holds, and the next header begins a part of its own.
+ *
+ * A subrequest begins with a copy of its parent's list that points into it: what is added to the one appears in the other,
+ * and in that of every sister. The cut gives it parts of its own, and takes what the parent's gate has said out of it.
  */
 #include "nginx/headers.h"
 
@@ -79,6 +82,11 @@ static ngx_int_t run_append(ngx_pool_t *pool, ngx_list_t *list, ngx_table_elt_t 
     part->elts = first;
     part->nelts = count;
     return NGX_OK;
+}
+
+ngx_int_t headers_begin(ngx_http_request_t *r)
+{
+    return r == r->main ? NGX_OK : list_cut(r->pool, &r->headers_in.headers);
 }
 
 ngx_int_t headers_add(ngx_http_request_t *r, struct span name, struct span lowcase, struct span value)

@@ -6,6 +6,7 @@
 #include "nginx/directives.h"
 #include "nginx/envelope.h"
 #include "nginx/gate.h"
+#include "nginx/gate_note.h"
 #include "nginx/identity.h"
 #include "nginx/mask.h"
 #include "nginx/page.h"
@@ -14,6 +15,7 @@
 #include "nginx/worker.h"
 #include "nginx/zone.h"
 
+static ngx_int_t module_add_variables(ngx_conf_t *cf);
 static ngx_int_t module_init(ngx_conf_t *cf);
 static ngx_int_t module_on_rewrite(ngx_http_request_t *r);
 static ngx_int_t phase_join(ngx_conf_t *cf, ngx_http_phases phase, ngx_http_handler_pt handler);
@@ -27,7 +29,7 @@ static ngx_command_t commands[] = {
         ngx_null_command};
 
 static ngx_http_module_t context = {
-    .preconfiguration = admin_token_add_variable,
+    .preconfiguration = module_add_variables,
     .postconfiguration = module_init,
     .create_main_conf = conf_create_main,
     .create_srv_conf = conf_create_srv,
@@ -49,6 +51,11 @@ ngx_module_t ngx_http_weir_module = {
     NULL, /* exit master */
     NGX_MODULE_V1_PADDING,
 };
+
+static ngx_int_t module_add_variables(ngx_conf_t *cf)
+{
+    return admin_token_add_variable(cf) == NGX_OK ? gate_note_add_variable(cf) : NGX_ERROR;
+}
 
 /* Where no directive of ours is used, nothing of ours runs. */
 static ngx_int_t module_init(ngx_conf_t *cf)

@@ -9,12 +9,12 @@
 
 struct span pass_cookie_name(struct span room, char memory[PASS_COOKIE_NAME_MAX])
 {
-    static const char prefix[] = {'w', 'e', 'i', 'r', '-', 'p', 'a', 's', 's', '-'};
+    static const struct span prefix = SPAN(PASS_COOKIE_PREFIX);
     must(room.len <= ROOM_ID_MAX);
-    memcpy(memory, prefix, sizeof(prefix));
+    memcpy(memory, prefix.data, prefix.len);
     for (size_t i = 0; i < room.len; i++)
-        memory[sizeof(prefix) + i] = room.data[i] == ':' ? '~' : room.data[i];
-    return (struct span){memory, sizeof(prefix) + room.len};
+        memory[prefix.len + i] = room.data[i] == ':' ? '~' : room.data[i];
+    return (struct span){memory, prefix.len + room.len};
 }
 
 ngx_int_t pass_cookie_set(ngx_http_request_t *r, struct span room, struct span pass, uint32_t life_sec)

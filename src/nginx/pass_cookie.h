@@ -8,7 +8,8 @@
 #include "base/span.h"
 #include "nginx/conf.h"
 
-#define PASS_COOKIE_NAME_MAX (10 + ROOM_ID_MAX)
+#define PASS_COOKIE_PREFIX   "weir-pass-"
+#define PASS_COOKIE_NAME_MAX (sizeof(PASS_COOKIE_PREFIX) - 1 + ROOM_ID_MAX)
 
 struct span pass_cookie_name(struct span room, char memory[PASS_COOKIE_NAME_MAX]);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * Looking up a header in nginx is a walk over the list. We need up to eight, so they are picked in one walk, told apart by
+ * Looking up a header in nginx is a walk over the list. We need up to ten, so they are picked in one walk, told apart by
  * their length first.
  *
  * Ids that we make need to be distinct, not secret: a counter under a 64-bit mixer, begun at a random point, costs a fraction
@@ -21,7 +21,10 @@ static bool id_is_safe(struct span id);
 static bool trace_id_find(struct span traceparent, struct span *id);
 static void id_make(char out[32]);
 static uint64_t mix(uint64_t x);
-static struct span cookie_find(const char *at, const char *end, struct span name);
+static bool cookie_next(const struct request *request, struct span name, bool is_whole,
+                        struct cookie_walk *walk, struct span *value);
+static struct span cookie_find(const char *at, const char *end, struct span name, bool is_whole);
+static struct span cookie_match(const char *at, const char *stop, struct span name, bool is_whole);
 
 struct request *request_of(ngx_http_request_t *r)
 {
@@ -53,8 +56,10 @@ static void sent_take(struct sent *sent, const ngx_table_elt_t *header)
     if (slot == NULL || slot->data != NULL)
         return;
     *slot = span_of_str(header->value);
-    if (slot == &sent->cookies[sent->cookie_count])
+    if (slot >= sent->cookies && slot < sent->cookies + REQUEST_COOKIES_MAX)
         sent->cookie_count++;
+    if (slot >= sent->passes && slot < sent->passes + REQUEST_PASSES_MAX)
+        sent->pass_count++;
 }
 
 #define IS(literal) (ngx_memcmp(header->lowcase_key, literal, sizeof(literal) - 1) == 0)
@@ -75,7 +80,9 @@ static struct span *sent_slot(struct sent *sent, const ngx_table_elt_t *header)
     case sizeof("idempotency-key") - 1:
         return IS("idempotency-key") ? &sent->idempotency_key : NULL;
     case sizeof("x-queue-entry-token") - 1:
-        return IS("x-queue-entry-token") ? &sent->pass : NULL;
+        return IS("x-queue-entry-token") && sent->pass_count < REQUEST_PASSES_MAX
+                   ? &sent->passes[sent->pass_count]
+                   : NULL;
     case sizeof("access-control-request-method") - 1:
         return IS("access-control-request-method") ? &sent->cors_method : NULL;
     default:
@@ -143,11 +150,23 @@ static uint64_t mix(uint64_t x)
 bool request_cookie_next(const struct request *request, struct span name, struct cookie_walk *walk,
                          struct span *value)
 {
+    return cookie_next(request, name, true, walk, value);
+}
+
+bool request_cookie_next_of(const struct request *request, struct span prefix, struct cookie_walk *walk,
+                            struct span *value)
+{
+    return cookie_next(request, prefix, false, walk, value);
+}
+
+static bool cookie_next(const struct request *request, struct span name, bool is_whole,
+                        struct cookie_walk *walk, struct span *value)
+{
     for (; walk->line < request->sent.cookie_count; walk->line++, walk->at = NULL) {
         struct span cookies = request->sent.cookies[walk->line];
         if (walk->at == NULL)
             walk->at = cookies.data;
-        *value = cookie_find(walk->at, cookies.data + cookies.len, name);
+        *value = cookie_find(walk->at, cookies.data + cookies.len, name, is_whole);
         if (value->data == NULL)
             continue;
         walk->at = value->data + value->len;
@@ -156,7 +175,7 @@ bool request_cookie_next(const struct request *request, struct span name, struct
     return false;
 }
 
-static struct span cookie_find(const char *at, const char *end, struct span name)
+static struct span cookie_find(const char *at, const char *end, struct span name, bool is_whole)
 {
     while (at < end) {
         while (at < end && (*at == ' ' || *at == ';'))
@@ -164,11 +183,34 @@ static struct span cookie_find(const char *at, const char *end, struct span name
         const char *stop = memchr(at, ';', (size_t)(end - at));
         if (stop == NULL)
             stop = end;
-        if ((size_t)(stop - at) > name.len && at[name.len] == '=' && memcmp(at, name.data, name.len) == 0)
-            return (struct span){at + name.len + 1, (size_t)(stop - at) - name.len - 1};
+        struct span value = cookie_match(at, stop, name, is_whole);
+        if (value.data != NULL)
+            return value;
         at = stop;
     }
     return SPAN_NONE;
+}
+
+static struct span cookie_match(const char *at, const char *stop, struct span name, bool is_whole)
+{
+    if ((size_t)(stop - at) <= name.len || memcmp(at, name.data, name.len) != 0)
+        return SPAN_NONE;
+    const char *equals = is_whole ? at + name.len : memchr(at, '=', (size_t)(stop - at));
+    if (equals == NULL || *equals != '=')
+        return SPAN_NONE;
+    return (struct span){equals + 1, (size_t)(stop - equals - 1)};
+}
+
+struct span request_bearer(ngx_http_request_t *r)
+{
+    static const struct span scheme = SPAN("bearer ");
+    if (r->headers_in.authorization == NULL)
+        return SPAN_NONE;
+    struct span value = span_of_str(r->headers_in.authorization->value);
+    if (value.len <= scheme.len ||
+        ngx_strncasecmp((u_char *)value.data, (u_char *)scheme.data, scheme.len) != 0)
+        return SPAN_NONE;
+    return (struct span){value.data + scheme.len, value.len - scheme.len};
 }
 
 bool request_tail(ngx_http_request_t *r, struct span *tail)

@@ -11,18 +11,21 @@
 #include "nginx/conf.h"
 
 #define REQUEST_COOKIES_MAX 4
+#define REQUEST_PASSES_MAX  4
 #define REQUEST_ID_MAX      128
 
-/* The headers that were sent, of those that we look at; data NULL: not sent. The first one counts. */
+/* The headers that were sent, of those that we look at; data NULL: not sent. The first one counts, but where there is a list. */
 struct sent {
-    struct span request_id, traceparent, idempotency_key, origin, cors_method, accept, fetch_mode, pass;
+    struct span request_id, traceparent, idempotency_key, origin, cors_method, accept, fetch_mode;
+    struct span passes[REQUEST_PASSES_MAX]; /* x-queue-entry-token */
     struct span cookies[REQUEST_COOKIES_MAX];
-    size_t cookie_count;
+    size_t pass_count, cookie_count;
 };
 
 struct queue_state; /* api_queue.c */
 struct admin_state; /* admin.h */
-struct gate_state;  /* gate.c */
+struct gate;        /* gate_state.h */
+struct gate_note;   /* gate_note.h */
 
 struct request {
     struct sent sent;
@@ -37,7 +40,8 @@ struct request {
     struct call call;
     struct queue_state *queue;
     struct admin_state *admin;
-    struct gate_state *gate;
+    struct gate *gate;
+    struct gate_note *gate_note;
 };
 
 /* Made on first use. NULL: out of memory. */
@@ -61,6 +65,13 @@ struct cookie_walk {
 };
 bool request_cookie_next(const struct request *request, struct span name, struct cookie_walk *walk,
                          struct span *value);
+
+/* The same for all cookies whose name begins with `prefix`. */
+bool request_cookie_next_of(const struct request *request, struct span prefix, struct cookie_walk *walk,
+                            struct span *value);
+
+/* The token of `Authorization: Bearer`; data NULL: there is none. */
+struct span request_bearer(ngx_http_request_t *r);
 
 /* What follows the location's name in the URI, if that is one segment; an exact or regex location: the last segment. */
 bool request_tail(ngx_http_request_t *r, struct span *tail);

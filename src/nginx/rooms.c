@@ -16,7 +16,7 @@ char *rooms_room_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     ngx_str_t *words = cf->args->elts;
     if (rooms_name_check(cf, words[1]) != NGX_CONF_OK)
         return NGX_CONF_ERROR;
-    if (rooms_have(conf, words[1])) {
+    if (rooms_settings(conf, words[1]) != NULL) {
         ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "room \"%V\" is configured twice", &words[1]);
         return NGX_CONF_ERROR;
     }
@@ -83,11 +83,11 @@ char *rooms_name_check(ngx_conf_t *cf, ngx_str_t name)
     return NGX_CONF_ERROR;
 }
 
-bool rooms_have(struct main_conf *conf, ngx_str_t name)
+const struct settings *rooms_settings(const struct main_conf *conf, ngx_str_t name)
 {
-    struct room_conf *rooms = conf->rooms.elts;
+    const struct room_conf *rooms = conf->rooms.elts;
     for (ngx_uint_t i = 0; i < conf->rooms.nelts; i++)
         if (span_equal(span_of_str(rooms[i].name), span_of_str(name)))
-            return true;
-    return false;
+            return &rooms[i].settings;
+    return NULL;
 }

@@ -171,6 +171,12 @@ def test_the_secret_file_is_found_beside_the_configuration(weir):
     ("weir_gate room=room page=//evil/;", ["page=PREFIX"]),
     ("weir_gate room=room page=/a\"b/;", ["page=PREFIX"]),
     ("weir_gate page=/q/;", ["room=NAME"]),
+    ("weir_gate room=room tier=3;", ["tier=1 or tier=2"]),
+    ("weir_gate room=room tier=1 tier=2;", ["one tier"]),
+    ("weir_gate room=room body=;", ["body=FIELD"]),
+    ("weir_gate room=room room=*;", ["no other room"]),
+    ("weir_gate room=room room=a room=b room=c room=d;", ["4 rooms"]),
+    ("weir_gate room=room turn=2;", ["knows tier=N"]),
 ])
 def test_a_directive_that_makes_no_sense_is_refused(weir, directive, words):
     server = weir(start=False, rooms=ROOMS, http=directive)
@@ -180,6 +186,15 @@ def test_a_directive_that_makes_no_sense_is_refused(weir, directive, words):
     said = refusal(server)
     for word in words:
         assert word in said, said
+
+
+def test_a_gate_names_a_room_that_gives_passes_of_its_tier(weir):
+    gate = "location /x/ {{ weir_gate tier=2 room={}; }}".format
+    server = weir(start=False, rooms={"low": "tier=1", "high": "tier=2"}, server=gate("low"))
+    said = refusal(server)
+    assert '"low"' in said and "tier=1" in said and line_of(server, "weir_gate tier=2") in said
+    server.write_conf(server=gate("high"))
+    assert server.check_conf()[0]
 
 
 def test_a_gate_names_a_room_that_exists(weir):

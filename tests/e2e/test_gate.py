@@ -5,6 +5,8 @@ import base64
 import hashlib
 import hmac
 import json
+import re
+import socket
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
@@ -59,6 +61,17 @@ SERVER = """
         location /asks/ {{ weir_gate room=shop; auth_request /auth/check; proxy_pass http://127.0.0.1:{echo}; }}
         location /auth/ {{ weir_gate room=shop; proxy_pass http://127.0.0.1:{echo}; }}
         location /broken/ {{ weir_gate room=shop; error_page 502 =200 /in/oops; proxy_pass http://127.0.0.1:1; }}
+        location /hall/ {{ weir_gate tier=2 room=shop; proxy_pass http://127.0.0.1:{echo}; }}
+        location /lobby/ {{ weir_gate tier=1 room=one room=shop; proxy_pass http://127.0.0.1:{echo}; }}
+        location /any/ {{ weir_gate room=*; proxy_pass http://127.0.0.1:{echo}; }}
+        location /any-hall/ {{ weir_gate tier=2 room=* page=/events/; proxy_pass http://127.0.0.1:{echo}; }}
+        location /body/ {{ weir_gate room=shop body=reservation_token; proxy_pass http://127.0.0.1:{echo}; }}
+        location /spooled/ {{
+            weir_gate room=shop body=reservation_token;
+            client_body_buffer_size 100;
+            proxy_pass http://127.0.0.1:{echo};
+        }}
+        location /in-part/ {{ ssi on; ssi_types *; }}
         location /user/ {{ weir_gate room=shop; weir_user $http_x_user_id from=127.0.0.1; proxy_pass http://127.0.0.1:{echo}; }}
         location /signed-in/ {{ weir_api queue; weir_user $http_x_user_id from=127.0.0.1; }}
 """
@@ -76,8 +89,8 @@ class Echo(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def answer(self):
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        body = json.dumps({"shop": True, "path": self.path, "headers": self.headers.items()}).encode()
+        sent = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode(errors="replace")
+        body = json.dumps({"shop": True, "path": self.path, "headers": self.headers.items(), "body": sent}).encode()
         self.send_response(200)
         if self.path.startswith("/accel"):
             self.send_header("X-Accel-Redirect", "/static/secret.txt")
@@ -105,12 +118,14 @@ def echo():
 def server(tmp_path_factory, echo):
     folder = tmp_path_factory.mktemp("gate") / "nginx"
     for name, text in (("static/secret.txt", "secret"), ("included/page", '<!--#include virtual="/in/part" -->'),
-                       ("included/file", '<!--#include virtual="/static/secret.txt" -->'), ("added/page", "page")):
+                       ("included/file", '<!--#include virtual="/static/secret.txt" -->'), ("added/page", "page"),
+                       ("in-part/page", '[<!--#include virtual="/in/a" -->,<!--#include virtual="/other/b" -->]')):
         path = folder / "html" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     server = Nginx(folder, rooms=ROOMS, server=SERVER.format(dir=folder, echo=echo),
-                   http="underscores_in_headers on; proxy_ignore_client_abort on;" + SECOND.format(dir=folder, echo=echo))
+                   http="underscores_in_headers on; proxy_ignore_client_abort on; log_format gate '$request $weir_gate';"
+                        f"access_log {folder}/gate.log gate;" + SECOND.format(dir=folder, echo=echo))
     server.expect_in_log("connect\\(\\) failed .* 127.0.0.1:1")
     server.start()
     yield server
@@ -181,6 +196,105 @@ def test_a_pass_in_the_cookie_or_in_the_header_gets_in(server, insider):
     assert is_let_in(insider.get("/in/x"))
     assert is_let_in(bare(server).get("/in/x", headers={"x-queue-entry-token": insider.reservation}))
     assert is_let_in(bare(server).post("/in/x", b"a body", headers={"X-Queue-Entry-Token": insider.reservation}))
+
+
+def bearer(token, scheme="Bearer"):
+    return {"Authorization": f"{scheme} {token}"}
+
+
+def test_a_pass_as_bearer_gets_in_and_goes_to_the_shop_as_it_came(server, insider):
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        headers = bearer(insider.reservation, scheme)
+        assert ["Authorization", headers["Authorization"]] in headers_at_shop(bare(server).get("/in/x", headers=headers))
+    assert_turned_away(bare(server).get("/in/x", headers=bearer(insider.reservation, "Basic")))
+    assert_turned_away(bare(server).get("/in/x", headers=bearer(insider.ticket_token)))
+
+
+LOGINS = [
+    jwt.encode({"sub": "alice", "iss": "https://login.example", "exp": 1 << 40}, "x" * 32, headers={"kid": "2.1"}),
+    jwt.encode({"sub": "alice", "iss": "weir", "exp": 1 << 40}, "x" * 32, headers={"kid": "login-7"}),
+    "dev-super-key-local-testing", "a.b.c", "", "x" * 7000,
+]
+
+
+@pytest.mark.parametrize("login", LOGINS, ids=range(len(LOGINS)))
+def test_a_login_token_beside_the_pass_is_left_alone(server, insider, login):
+    header = {"x-queue-entry-token": insider.reservation}
+    for response in (insider.get("/in/", headers=bearer(login)),
+                     bare(server).get("/in/", headers={**header, **bearer(login)}),
+                     bare(server).post("/body/", {"reservation_token": insider.reservation}, headers=bearer(login))):
+        assert dict(headers_at_shop(response))["Authorization"] == bearer(login)["Authorization"].strip()
+    assert_turned_away(bare(server).get("/in/", headers=bearer(login)))
+
+
+# --- a pass in the body
+
+
+@pytest.mark.parametrize("path", ["/body/", "/spooled/"])
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", None])
+def test_a_pass_in_the_body_gets_in_where_the_location_says_so(server, insider, path, kind):
+    """And the shop gets the body byte for byte, whatever else is in it."""
+    seats = [{"seat": n, "row": "\u00e9", "price": {"amount": 1.5, "currency": "KRW"}} for n in range(60)]
+    text = json.dumps({"event_id": "shop", "seats": seats, "reservation_token": insider.reservation}, indent=1)
+    headers = {"Content-Type": kind} if kind else {}
+    response = bare(server).post(path, text, headers=headers)
+    assert is_let_in(response), response
+    assert response.json()["body"] == text
+    assert of_weir(response)["x-weir-room"] == "shop"
+
+
+def test_a_body_is_read_nowhere_else(server, insider):
+    assert_turned_away(bare(server).post("/in/", {"reservation_token": insider.reservation}))
+
+
+BODIES = {
+    "no field": '{"other":"%s"}', "another type": '{"reservation_token":["%s"]}', "twice": '{"reservation_token":"%s","reservation_token":"x"}',
+    "deeper": '{"a":{"reservation_token":"%s"}}', "an array": '["%s"]', "cut off": '{"reservation_token":"%s"',
+    "more behind": '{"reservation_token":"%s"}{}', "no JSON": "reservation_token=%s", "longer": '{"reservation_token":"%s"}' + " " * 16384,
+    "a number": '{"reservation_token":12}', "null": '{"reservation_token":null}', "deep": "[" * 16000, "empty": "",
+}
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_a_body_without_a_pass_in_its_field_opens_nothing_and_closes_nothing(server, insider, what):
+    body = BODIES[what] % insider.reservation if "%s" in BODIES[what] else BODIES[what]
+    assert_turned_away(bare(server).post("/body/", body))
+    response = insider.post("/body/", body)
+    assert is_let_in(response) and response.json()["body"] == body
+
+
+def test_a_body_in_chunks_is_not_looked_at_and_arrives(server, insider):
+    body = json.dumps({"reservation_token": insider.reservation})
+    text = f"POST /body/ HTTP/1.1\r\nHost: x\r\n%sTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n{len(body):x}\r\n{body}\r\n0\r\n\r\n"
+    assert b" 403 " in raw(server.port, (text % "").encode())
+    answer = raw(server.port, (text % f"x-queue-entry-token: {insider.reservation}\r\n").encode())
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["body"] == body
+
+
+def test_a_body_that_comes_in_pieces_is_waited_for(server, insider):
+    body = json.dumps({"reservation_token": insider.reservation}).encode()
+    head = b"POST /body/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.sendall(head)
+        for at in range(0, len(body), 40):
+            connection.sendall(body[at:at + 40])
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert json.loads(answer.partition(b"\r\n\r\n")[2])["body"] == body.decode()
+
+
+def test_a_client_that_asks_before_it_sends_is_told_to_go_on(server, insider):
+    body = json.dumps({"reservation_token": insider.reservation}).encode()
+    head = b"POST /body/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=20) as connection:
+        connection.sendall(head)
+        assert connection.recv(65536).startswith(b"HTTP/1.1 100 ")
+        connection.sendall(body)
+        answer = b"".join(iter(lambda: connection.recv(65536), b""))
+    assert b" 200 " in answer.split(b"\r\n")[0]
+
+
+# --- tokens that do not count
 
 
 @pytest.mark.parametrize("cookies", [
@@ -272,6 +386,77 @@ def test_a_pass_of_one_tier_is_nothing_to_the_other(server):
     first = enter(server, "one")
     assert is_let_in(first.get("/one/"))
     jwt.decode(first.reservation, key_of(server, 1), algorithms=["HS256"])
+
+
+def test_a_gate_of_tier_2_takes_no_pass_of_tier_1(server, insider):
+    first = enter(server, "one")
+    assert is_let_in(insider.get("/hall/"))
+    assert_turned_away(first.get("/hall/"))
+    assert is_let_in(first.get("/any/"))
+    header = {"x-queue-entry-token": first.reservation}
+    assert not is_let_in(bare(server).get("/any-hall/", headers=header))
+    assert is_let_in(insider.get("/any-hall/"))
+
+
+def test_a_gate_of_several_rooms_takes_a_pass_of_each_and_tells_which(server, insider):
+    first = enter(server, "one")
+    assert of_weir(first.get("/lobby/"))["x-weir-room"] == "one"
+    assert of_weir(insider.get("/lobby/"))["x-weir-room"] == "shop"
+    assert_turned_away(enter(server, "other").get("/lobby/"), "one")
+    both = {"Cookie": f"weir-pass-one={first.reservation}; weir-pass-shop={insider.reservation}"}
+    seen = of_weir(bare(server).get("/lobby/", headers=both))
+    assert (seen["x-weir-room"], seen["x-weir-tier"]) == ("shop", "2"), "the higher tier stands for both"
+
+
+def test_where_the_better_pass_is_over_the_other_one_still_opens(server):
+    first, second = enter(server, "one"), enter(server, "shop")
+    second.leave(second.ticket_token)
+    both = {"Cookie": f"weir-pass-one={first.reservation}; weir-pass-shop={second.reservation}"}
+    assert of_weir(bare(server).get("/lobby/", headers=both))["x-weir-room"] == "one"
+    renewed = enter(server, "shop")
+    old_and_new = {"Cookie": f"weir-pass-shop={renewed.reservation}", "x-queue-entry-token": second.reservation}
+    assert_turned_away(bare(server).get("/in/", headers=old_and_new)), "they are two people"
+
+
+def test_any_room_is_the_room_of_the_pass(server, insider):
+    other = enter(server, "other")
+    for client, room in ((insider, "shop"), (other, "other")):
+        assert of_weir(client.get("/any/"))["x-weir-room"] == room
+        assert of_weir(bare(server).get("/any/", headers={"x-queue-entry-token": client.reservation}))["x-weir-room"] == room
+    for path, where in (("/any/", {}), ("/any-hall/", {"redirectTo": "/events/"})):
+        for accept in ("text/html", "*/*"):
+            response = bare(server).get(path, headers={"Accept": accept})
+            assert (response.status, response.error_code) == (403, "ADMISSION_REQUIRED")
+            assert {name: value for name, value in response.json().items() if name != "error"} == where
+    junk = {"Cookie": f"weir-pass-=x; weir-pass-shop; weir-pass-other=; xweir-pass-shop={other.reservation}"}
+    assert bare(server).get("/any/", headers=junk).status == 403
+
+
+def test_two_headers_with_passes_are_both_looked_at(server, insider):
+    other = enter(server, "shop")
+    for tokens, is_in in (([insider.reservation], True), (["junk", insider.reservation], True),
+                          ([insider.reservation, insider.reservation], True), ([insider.reservation, other.reservation], False),
+                          ([other.reservation, "junk", insider.reservation], False)):
+        lines = "".join(f"x-queue-entry-token: {token}\r\n" for token in tokens)
+        answer = raw(server.port, f"GET /in/ HTTP/1.0\r\n{lines}\r\n".encode())
+        assert (b'"shop": true' in answer) == is_in, tokens
+
+
+def test_passes_that_disagree_are_none_wherever_they_are(server, insider):
+    other = enter(server, "shop")
+    places = [
+        lambda token: ({"x-queue-entry-token": token}, {}), lambda token: (bearer(token), {}),
+        lambda token: ({"Cookie": f"weir-pass-shop={token}"}, {}), lambda token: ({}, {"reservation_token": token}),
+    ]
+    for one in range(4):
+        for two in range(4):
+            if one == two:
+                continue
+            for second, is_in in ((insider, True), (other, False)):
+                headers, body = places[one](insider.reservation)
+                more_headers, more_body = places[two](second.reservation)
+                response = bare(server).post("/body/", {**body, **more_body}, headers={**headers, **more_headers})
+                assert is_let_in(response) == is_in, (one, two, response)
 
 
 def test_two_passes_of_different_people_are_none(server, insider):
@@ -429,6 +614,20 @@ def test_a_server_without_a_gate_hands_on_what_the_gate_before_it_said(insider):
     assert len(of_weir(insider.get("/chained/"))) == 4
 
 
+def test_the_access_log_says_how_everybody_fared(server, insider):
+    insider.get("/in/fared/passed")
+    bare(server).get("/in/fared/refused")
+    bare(server).get("/open/fared/open")
+    bare(server).get("/free/fared/-")
+    headers = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
+    bare(server).request("OPTIONS", "/in/fared/preflight", headers=headers)
+
+    def fared():
+        return dict(re.findall(r"/fared/(\S+) HTTP\S* (\S+)\n", server.log("gate.log")))
+    wait_until(lambda: len(fared()) == 5, 5, "five lines in the log")
+    assert all(word == seen for word, seen in fared().items()), fared()
+
+
 # --- identity
 
 
@@ -480,6 +679,17 @@ def test_a_page_in_front_of_the_gate_includes_nothing_from_behind_it(visitor, in
     assert b"secret" not in response.body and b"shop\": true" not in response.body
     response = insider.get(path)
     assert b"secret" in response.body or b"shop" in response.body
+
+
+def test_each_part_of_a_page_says_its_own_room_to_the_shop(server):
+    """Parts are judged one by one; they begin with the same list of headers, and none may hear of another's room."""
+    client = enter(server, "shop")
+    other = enter(server, "other")
+    headers = {"Cookie": f"weir-pass-shop={client.reservation}; weir-pass-other={other.reservation}", "X-Weir-User": "forged"}
+    parts = bare(server).get("/in-part/page", headers=headers).json()
+    seen = [[value for name, value in part["headers"] if name == "X-Weir-Room"] for part in parts]
+    assert seen == [["shop"], ["other"]]
+    assert all(len([name for name, _ in part["headers"] if name.startswith("X-Weir-")]) == 4 for part in parts)
 
 
 def test_a_visitor_before_an_auth_request_is_sent_to_the_line(visitor):

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_NGINX_GATE_NOTE_H
+#define WEIR_NGINX_GATE_NOTE_H
+
+/*
+ * What is known of a request whatever location it is sent on to. nginx forgets what modules keep with a request when it
+ * redirects it (error_page, try_files, X-Accel-Redirect); this lasts as long as the request.
+ */
+
+#include "nginx/conf.h"
+
+/* OUTCOME(name, word, whether the request goes on, what it means) */
+#define GATE_OUTCOME_LIST(OUTCOME)                                            \
+    OUTCOME(PASSED, "passed", true, "with a living pass")                     \
+    OUTCOME(OPEN, "open", true, "without one: the room is in mode `open`")    \
+    OUTCOME(PREFLIGHT, "preflight", true, "a CORS preflight, which has none") \
+    OUTCOME(REFUSED, "refused", false, "no pass, and no way in now")          \
+    OUTCOME(UNAVAILABLE, "unavailable", false, "the engine could not be asked")
+
+enum gate_outcome {
+    GATE_UNDECIDED,
+#define GATE_OUTCOME_ENUM(name, word, goes_on, help) GATE_##name,
+    GATE_OUTCOME_LIST(GATE_OUTCOME_ENUM)
+#undef GATE_OUTCOME_ENUM
+        GATE_OUTCOME_COUNT
+};
+
+struct gate_note {
+    enum gate_outcome outcome; /* of the last gate it came to */
+};
+
+/* Of the main request. Made on first use; NULL: out of memory. */
+struct gate_note *gate_note_of(ngx_http_request_t *r);
+
+/* The same, or NULL if it came to no gate. */
+struct gate_note *gate_note_peek(ngx_http_request_t *r);
+
+/* $weir_gate, how the request fared at the gate: for the access log. */
+ngx_int_t gate_note_add_variable(ngx_conf_t *cf);
+
+bool gate_goes_on(enum gate_outcome outcome);
+
+#endif

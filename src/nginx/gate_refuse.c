@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * A person is sent to the waiting page, which brings them back when it is their turn; a program is told where the line is. The
+ * way back goes through the visitor's hands, so it is a path of this site and nothing else.
+ */
+#include "nginx/gate_refuse.h"
+
+#include "nginx/reply.h"
+#include "nginx/request.h"
+#include "nginx/text.h"
+
+#define RETURN_MAX 2048 /* of the address to come back to; a longer one is not worth the header */
+
+static ngx_int_t refusal_send(ngx_http_request_t *r, const struct gate *gate);
+static struct span page_address(ngx_http_request_t *r, const struct gate *gate, bool comes_back);
+static bool is_local(ngx_str_t address);
+static ngx_int_t redirect_send(ngx_http_request_t *r, struct span address);
+
+bool gate_is_navigation(ngx_http_request_t *r)
+{
+    const struct sent *sent = &request_of(r)->sent;
+    if (!(r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)))
+        return false;
+    if (sent->fetch_mode.data != NULL)
+        return span_equal(sent->fetch_mode, SPAN("navigate"));
+    return sent->accept.len > 0 && memmem(sent->accept.data, sent->accept.len, "text/html", 9) != NULL;
+}
+
+ngx_int_t gate_refuse(ngx_http_request_t *r, const struct gate *gate)
+{
+    if (r != r->main)
+        return NGX_HTTP_FORBIDDEN;
+    ngx_int_t rc = ngx_http_discard_request_body(r);
+    if (rc != NGX_OK)
+        return rc;
+    ngx_http_finalize_request(r, refusal_send(r, gate));
+    return NGX_DONE;
+}
+
+static ngx_int_t refusal_send(ngx_http_request_t *r, const struct gate *gate)
+{
+    if (gate->error != ERROR_ADMISSION_REQUIRED)
+        return reply_error(r, gate->error, 0);
+    if (gate->line.len > 0 && gate_is_navigation(r))
+        return redirect_send(r, page_address(r, gate, true));
+    return reply_error_with_redirect(r, gate->error, page_address(r, gate, false));
+}
+
+/* An empty span: there is none, or out of memory. */
+static struct span page_address(ngx_http_request_t *r, const struct gate *gate, bool comes_back)
+{
+    const ngx_str_t *page = &gate->conf->page;
+    bool has_page = gate->line.len > 0 || gate->conf->room_count == 0;
+    ngx_buf_t *text = has_page ? reply_buffer(r, page->len + gate->line.len + 16 + 3 * RETURN_MAX) : NULL;
+    if (text == NULL)
+        return SPAN_NONE;
+    text_add(text, span_of_str(*page));
+    text_add(text, gate->line);
+    if (comes_back && is_local(r->unparsed_uri)) {
+        TEXT_ADD(text, "?return=");
+        text->last = (u_char *)ngx_escape_uri(text->last, r->unparsed_uri.data, r->unparsed_uri.len,
+                                              NGX_ESCAPE_URI_COMPONENT);
+    }
+    return (struct span){(const char *)text->pos, (size_t)(text->last - text->pos)};
+}
+
+/* Two slashes would be another host to a browser. */
+static bool is_local(ngx_str_t address)
+{
+    return address.len > 0 && address.len <= RETURN_MAX && address.data[0] == '/' &&
+           (address.len == 1 || (address.data[1] != '/' && address.data[1] != '\\'));
+}
+
+static ngx_int_t redirect_send(ngx_http_request_t *r, struct span address)
+{
+    if (address.len == 0 || reply_header(r, SPAN("Location"), address) != NGX_OK)
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    return reply_empty(r, NGX_HTTP_MOVED_TEMPORARILY);
+}

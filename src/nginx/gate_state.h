@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_NGINX_GATE_STATE_H
+#define WEIR_NGINX_GATE_STATE_H
+
+/*
+ * A request before a gate. Its judgement is a chain of steps: each looks at what is there, asks the engine the next thing, or
+ * ends it. A step that asks is gone on from when the answer is there, be that at once or many events later.
+ */
+
+#include "base/error.h"
+#include "nginx/gate.h"
+#include "nginx/gate_note.h"
+#include "nginx/gate_pass.h"
+
+struct gate;
+
+enum gate_move {
+    GATE_ON,  /* to gate->step */
+    GATE_ASK, /* the engine's call is filled in; to gate->step with its answer */
+    GATE_END, /* gate->outcome says how */
+};
+
+typedef enum gate_move gate_step(ngx_http_request_t *r, struct gate *gate);
+
+struct gate {
+    const struct gate_conf *conf;
+    gate_step *step;
+    struct span rooms[GATE_ROOMS_MAX]; /* whose passes open it; those that cannot exist are left out */
+    size_t room_count;
+    struct span line; /* the room that one is sent to; len 0: none */
+    struct gate_passes passes;
+    size_t at;    /* the pass that is looked at */
+    bool is_open; /* the line's room lets everybody by */
+    enum gate_outcome outcome;
+    enum error error; /* where it did not let by: why */
+    char session[PASS_ID_LEN];
+    char tier[1];
+};
+
+#endif
