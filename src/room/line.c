@@ -135,6 +135,13 @@ uint32_t line_page_from(const struct line *line, const struct memory *memory, ui
     return LINE_NONE;
 }
 
+uint32_t line_page_after(const struct line *line, const struct memory *memory, uint32_t count)
+{
+    if (count / LINE_PAGE_COUNT >= line->last / LINE_PAGE_COUNT)
+        return LINE_NONE; /* and behind the very last page counts would begin again */
+    return line_page_from(line, memory, count - count % LINE_PAGE_COUNT + LINE_PAGE_COUNT);
+}
+
 struct ticket *line_page(const struct line *line, const struct memory *memory, uint32_t count,
                          uint32_t *tickets)
 {

@@ -93,9 +93,12 @@ uint32_t line_first(const struct line *line, const struct memory *memory);
 uint32_t line_overdue(const struct line *line, const struct memory *memory, uint32_t now);
 void line_look_again(struct line *line, struct memory *memory, uint32_t count);
 
-/* The first place on the page of `count`; and on the first page that is there at or after that of `count`, or LINE_NONE. */
+/* The first place on the page of `count`. */
 uint32_t line_page_first(uint32_t count);
+
+/* The first place on the first page that is there at or after that of `count`, and behind that of `count`; or LINE_NONE. */
 uint32_t line_page_from(const struct line *line, const struct memory *memory, uint32_t count);
+uint32_t line_page_after(const struct line *line, const struct memory *memory, uint32_t count);
 
 /* The tickets from `count` to the end of its page, side by side. `count` must be on a living page. */
 struct ticket *line_page(const struct line *line, const struct memory *memory, uint32_t count,

@@ -364,16 +364,15 @@ static void resume_ticket(struct room *room, struct ticket *ticket)
 
 void room_resume(struct room *room)
 {
-    uint32_t first = 1, tickets;
+    uint32_t first = line_page_from(&room->line, &room->memory, 1), tickets;
 
     pace_settle(&room->pace, &room->settings);
-    while ((first = line_page_from(&room->line, &room->memory, first)) != LINE_NONE) {
+    for (; first != LINE_NONE; first = line_page_after(&room->line, &room->memory, first)) {
         struct ticket *ticket = line_page(&room->line, &room->memory, first, &tickets);
         for (uint32_t i = 0; i < tickets; i++)
             resume_ticket(room, &ticket[i]);
         line_look_again(&room->line, &room->memory, first);
         memory_commit(&room->memory);
-        first += LINE_PAGE_COUNT - first % LINE_PAGE_COUNT;
     }
 }
 
@@ -412,14 +411,13 @@ static uint64_t mix_ticket(uint64_t hash, const struct room *room, uint32_t coun
 
 static uint64_t mix_tickets(uint64_t hash, const struct room *room)
 {
-    uint32_t first = 1, tickets;
+    uint32_t first = line_page_from(&room->line, &room->memory, 1), tickets;
 
-    while ((first = line_page_from(&room->line, &room->memory, first)) != LINE_NONE) {
+    for (; first != LINE_NONE; first = line_page_after(&room->line, &room->memory, first)) {
         const struct ticket *ticket = line_page(&room->line, &room->memory, first, &tickets);
         for (uint32_t i = 0; i < tickets; i++)
             if (ticket_life(ticket[i].state)->is_alive)
                 hash = mix_ticket(hash, room, first + i, &ticket[i]);
-        first += LINE_PAGE_COUNT - first % LINE_PAGE_COUNT;
     }
     return hash;
 }

@@ -605,27 +605,36 @@ struct figures room_figures(const struct room *room)
     return figures;
 }
 
+/* A living ticket is counted where it belongs, and its holder leads to it. */
+static void check_ticket(const struct room *room, uint32_t count, const struct ticket *ticket,
+                         uint32_t in_state[TICKET_STATES], uint32_t users[ROOM_TERMS])
+{
+    struct map_owner owner = room_holders(room);
+
+    in_state[ticket->state]++;
+    must(map_find(&room->by_holder, &owner, &ticket->holder) == count);
+    if (ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE)
+        users[ticket->terms]++;
+}
+
 uint32_t room_check(const struct room *room)
 {
-    uint64_t in_state[TICKET_STATES] = {0}, alive = 0;
-    uint32_t users[ROOM_TERMS] = {0};
+    uint32_t in_state[TICKET_STATES] = {0}, users[ROOM_TERMS] = {0}, alive = 0;
+    uint32_t first = line_page_from(&room->line, &room->memory, 1), tickets;
     struct map_owner owner = room_holders(room);
 
     must(room->memory.undo_used == 0);
     uint32_t line = line_check(&room->line, &room->memory);
-    for (uint32_t count = 1; count <= room->line.last; count++) {
-        const struct ticket *ticket = line_find(&room->line, &room->memory, count);
-        /* After a clear, a page may begin with places of before it. */
-        if (ticket == NULL || !ticket_life(ticket->state)->is_alive)
-            continue;
-        in_state[ticket->state]++;
-        alive++;
-        must(map_find(&room->by_holder, &owner, &ticket->holder) == count);
-        if (ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE)
-            users[ticket->terms]++;
+    for (; first != LINE_NONE; first = line_page_after(&room->line, &room->memory, first)) {
+        const struct ticket *ticket = line_page(&room->line, &room->memory, first, &tickets);
+        for (uint32_t i = 0; i < tickets; i++)
+            if (ticket_life(ticket[i].state)->is_alive)
+                check_ticket(room, first + i, &ticket[i], in_state, users);
     }
-    for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
+    for (int state = TICKET_WAITING; state < TICKET_DONE; state++) {
         must(in_state[state] == room->in_state[state]);
+        alive += in_state[state];
+    }
     for (int i = 0; i < ROOM_TERMS; i++)
         must(users[i] == room->terms[i].users);
     must(room->by_holder.entries == alive);

@@ -501,6 +501,168 @@ static void after_the_last_count_there_is_none(void **state)
     fixture_free(&f);
 }
 
+/* ---- places anywhere ---- */
+
+/* As a room does with what a journal brings back. NULL: refused. */
+static struct ticket *put(struct fixture *f, uint32_t count, uint32_t deadline)
+{
+    struct ticket *ticket = line_put(f->line, f->memory, count);
+
+    if (ticket == NULL) {
+        memory_rollback(f->memory);
+        return NULL;
+    }
+    assert_int_equal(ticket->state, TICKET_NONE);
+    line_begin(f->line, f->memory, count);
+    memory_keep(f->memory, ticket, sizeof(*ticket));
+    *ticket = (struct ticket){.state = TICKET_WAITING, .deadline = LINE_NEVER};
+    line_stand(f->line, f->memory, count);
+    line_set_deadline(f->line, f->memory, count, deadline);
+    memory_commit(f->memory);
+    return ticket;
+}
+
+/* In whatever order they come, over pages, nodes and tops. */
+static void places_put_in_any_order_stand_in_the_order_of_their_counts(void **state)
+{
+    enum { PEOPLE = 400 };
+    uint32_t count[PEOPLE], people;
+    struct dice dice = {5};
+    (void)state;
+
+    for (int round = 0; round < 20; round++) {
+        struct fixture f = fixture_new(3 * PEOPLE);
+        uint32_t spread = 1U << (8 + dice_below(&dice, 21));
+        for (people = 0; people < PEOPLE; people++) {
+            count[people] = 1 + dice_below(&dice, spread);
+            if (line_find(f.line, f.memory, count[people]) != NULL &&
+                line_find(f.line, f.memory, count[people])->state != TICKET_NONE)
+                break; /* two at one place */
+            assert_non_null(put(&f, count[people], 1000 + people));
+        }
+        line_check(f.line, f.memory);
+        for (uint32_t i = 0; i < people; i++) {
+            uint32_t rank = 0;
+            for (uint32_t j = 0; j < people; j++)
+                rank += count[j] <= count[i];
+            assert_int_equal(line_rank(f.line, f.memory, count[i]), rank);
+        }
+        uint32_t before = 0;
+        for (uint32_t i = 0; i < people; i++) {
+            uint32_t first = line_first(f.line, f.memory);
+            assert_true(first > before);
+            before = first;
+            leave_at_once(&f, first);
+        }
+        assert_int_equal(line_first(f.line, f.memory), LINE_NONE);
+        /* All is given back but the page of the last, which is not over yet. */
+        assert_true(line_check(f.line, f.memory) <= 3);
+        fixture_free(&f);
+    }
+}
+
+static void a_line_goes_on_behind_places_that_were_left_free(void **state)
+{
+    struct fixture f = fixture_new(40);
+    (void)state;
+
+    assert_int_equal(join(&f, 50), 1);
+    memory_commit(f.memory);
+    assert_true(line_skip(f.line, f.memory, 10000000));
+    memory_commit(f.memory);
+    assert_int_equal(join(&f, 50), 10000001);
+    memory_commit(f.memory);
+    assert_non_null(put(&f, 5000000, 40));
+    assert_int_equal(f.line->last, 10000001);
+    assert_int_equal(line_rank(f.line, f.memory, 4999999), 1);
+    assert_int_equal(line_rank(f.line, f.memory, 5000000), 2);
+    assert_int_equal(line_rank(f.line, f.memory, 10000001), 3);
+    assert_int_equal(line_overdue(f.line, f.memory, 40), line_page_first(5000000));
+    line_check(f.line, f.memory);
+    fixture_free(&f);
+}
+
+/* The ring's limit, for those who jump as for those who walk. */
+static void nobody_is_put_or_skips_further_than_the_ring_reaches(void **state)
+{
+    struct fixture f = fixture_new(40);
+    uint32_t limit = (uint32_t)((LINE_TOPS - 1) * PER_TOP);
+    (void)state;
+
+    assert_int_equal(join(&f, 50), 1);
+    memory_commit(f.memory);
+    assert_false(line_skip(f.line, f.memory, limit));
+    assert_null(put(&f, limit, 50));
+    assert_null(put(&f, UINT32_MAX, 50));
+    assert_false(line_skip(f.line, f.memory, UINT32_MAX));
+    assert_int_equal(f.line->last, 1);
+    assert_true(line_skip(f.line, f.memory, limit - 1));
+    memory_commit(f.memory);
+    assert_int_equal(join(&f, 50), LINE_NONE);
+    assert_non_null(put(&f, 2, 50)); /* as far back as the first */
+    leave_at_once(&f, 1);
+    leave_at_once(&f, 2);
+    assert_int_equal(join(&f, 50), limit);
+    memory_commit(f.memory);
+    /* The first top is where the ring would begin again. */
+    assert_null(put(&f, 3, 50));
+    assert_non_null(put(&f, (uint32_t)PER_TOP, 50));
+    assert_int_equal(line_first(f.line, f.memory), PER_TOP);
+    line_check(f.line, f.memory);
+    fixture_free(&f);
+}
+
+static void a_page_that_is_kept_stays_when_all_on_it_are_over(void **state)
+{
+    struct fixture f = fixture_new(40);
+    (void)state;
+
+    assert_non_null(put(&f, 130, 50));
+    assert_non_null(put(&f, 300, 50));
+    line_keep_page(f.line, f.memory, 130);
+    assert_true(line_skip(f.line, f.memory, 1000));
+    memory_commit(f.memory);
+    leave_at_once(&f, 130);
+    leave_at_once(&f, 300);
+    assert_non_null(line_find(f.line, f.memory, 130));
+    assert_int_equal(line_find(f.line, f.memory, 130)->state, TICKET_DONE);
+    assert_null(line_find(f.line, f.memory, 300));
+    line_check(f.line, f.memory);
+    fixture_free(&f);
+}
+
+/* Each page once, in order, and an end, also where counts end. */
+static void a_walk_over_the_pages_meets_each_once(void **state)
+{
+    static const uint32_t counts[] = {1, 125, 126, 252, 100000, 9000000, 9000001, 400000000};
+    struct fixture f = fixture_new(60);
+    uint32_t page = LINE_NONE, pages = 0;
+    (void)state;
+
+    assert_int_equal(line_page_from(f.line, f.memory, 1), LINE_NONE);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        assert_non_null(put(&f, counts[i], 50));
+    for (uint32_t first = line_page_from(f.line, f.memory, 1); first != LINE_NONE;
+         first = line_page_after(f.line, f.memory, first)) {
+        assert_true(first > page);
+        page = first;
+        pages++;
+    }
+    assert_int_equal(pages, 6);
+    assert_int_equal(page, line_page_first(400000000));
+    assert_int_equal(line_page_from(f.line, f.memory, 127), 126);
+    assert_int_equal(line_page_from(f.line, f.memory, 400000126), LINE_NONE);
+    fixture_free(&f);
+
+    f = fixture_from(40, UINT32_MAX - 1);
+    assert_int_equal(join(&f, LINE_NEVER), UINT32_MAX - 1);
+    memory_commit(f.memory);
+    page = line_page_from(f.line, f.memory, 1);
+    assert_int_equal(page, line_page_first(UINT32_MAX - 1));
+    assert_int_equal(line_page_after(f.line, f.memory, page), LINE_NONE);
+    fixture_free(&f);
+}
+
 /* ---- memory ---- */
 
 static void without_memory_a_join_is_refused_and_the_line_stays_whole(void **state)
@@ -540,6 +702,11 @@ int main(void)
         cmocka_unit_test(the_ring_never_runs_over_the_oldest),
         cmocka_unit_test(a_place_from_a_former_round_of_the_ring_is_gone),
         cmocka_unit_test(after_the_last_count_there_is_none),
+        cmocka_unit_test(places_put_in_any_order_stand_in_the_order_of_their_counts),
+        cmocka_unit_test(a_line_goes_on_behind_places_that_were_left_free),
+        cmocka_unit_test(nobody_is_put_or_skips_further_than_the_ring_reaches),
+        cmocka_unit_test(a_page_that_is_kept_stays_when_all_on_it_are_over),
+        cmocka_unit_test(a_walk_over_the_pages_meets_each_once),
         cmocka_unit_test(without_memory_a_join_is_refused_and_the_line_stays_whole),
     };
     return cmocka_run_group_tests_name("line", tests, NULL, NULL);
