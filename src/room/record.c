@@ -240,7 +240,7 @@ void room_rollback(struct room *room)
 
 static void record_made(struct room *room)
 {
-    uint32_t words[2] = {room->epoch[0].epoch, room->name_len};
+    uint32_t words[2] = {room->number, room->name_len};
 
     record_part(room, PART_MADE, (struct span){(const char *)words, sizeof(words)}, room_name(room));
 }
@@ -305,6 +305,9 @@ struct piece {
 
 #define PAGE_PIECE_MAX (LINE_PAGE_COUNT * PART_BYTES(sizeof(struct part_tickets) + sizeof(struct ticket)))
 
+/* However few tickets there are on each: whoever reads the piece needs as many pages, and nodes above them. */
+#define PIECE_PAGES 32
+
 static void piece_add(struct piece *piece, enum part_kind kind, struct span a, struct span b)
 {
     must(piece->used + PART_BYTES(a.len + b.len) <= ROOM_PIECE_BYTES);
@@ -313,7 +316,7 @@ static void piece_add(struct piece *piece, enum part_kind kind, struct span a, s
 
 static void piece_add_room(struct piece *piece, const struct room *room)
 {
-    uint32_t made[2] = {room->epoch[0].epoch, room->name_len}, terms[ROOM_TERMS][2];
+    uint32_t made[2] = {room->number, room->name_len}, terms[ROOM_TERMS][2];
     struct part_settings settings = {room->settings_version, room->is_settings_from_api, room->terms_now, 0};
     struct part_face face = face_of(room);
     uint32_t people[2] = {room->by_holder.entries, 0};
@@ -356,14 +359,16 @@ static void piece_add_page(struct piece *piece, const struct room *room, uint32_
 
 static void piece_add_pages(struct piece *piece, const struct room *room, struct room_cursor *cursor)
 {
-    while (piece->used + PAGE_PIECE_MAX <= ROOM_PIECE_BYTES) {
-        uint32_t first = line_page_from(&room->line, &room->memory, cursor->place);
+    for (int pages = 0; pages < PIECE_PAGES && piece->used + PAGE_PIECE_MAX <= ROOM_PIECE_BYTES; pages++) {
+        uint32_t first = cursor->place == LINE_NONE
+                             ? line_page_from(&room->line, &room->memory, 1)
+                             : line_page_after(&room->line, &room->memory, cursor->place);
         if (first == LINE_NONE) {
             *cursor = (struct room_cursor){.step = 2};
             return;
         }
         piece_add_page(piece, room, first);
-        cursor->place = first - first % LINE_PAGE_COUNT + LINE_PAGE_COUNT;
+        cursor->place = first;
     }
 }
 

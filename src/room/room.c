@@ -133,9 +133,12 @@ static enum error remember_if_possible(struct room *room, const struct request_k
     return room->memory.spare_count < KEYS_ADD_MAX ? ERROR_NONE : remember(room, request, count, standing);
 }
 
+/* By the time that the journal knows, if there is one: a room made from it must not know keys that this one has forgotten. */
 static void forget_keys(struct room *room, int most)
 {
-    while (most-- > 0 && keys_forget(&room->keys, &room->memory, room_past(room)))
+    uint32_t now = room->is_recorded ? (uint32_t)(room->recorded_ms / 100) : room_past(room);
+
+    while (most-- > 0 && keys_forget(&room->keys, &room->memory, now))
         room_commit(room);
 }
 

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "deeds.h"
+
+#include <stdlib.h>
+
+struct crowd crowd_new(uint64_t seed)
+{
+    return (struct crowd){
+        .dice = {seed}, .holders = 60, .keys = 40, .settings = settings_at_random, .has_clear = true};
+}
+
+void crowd_free(struct crowd *crowd)
+{
+    free(crowd->place);
+}
+
+struct settings settings_at_random(struct dice *dice)
+{
+    static const uint32_t modes[] = {MODE_QUEUE, MODE_QUEUE, MODE_QUEUE, MODE_QUEUE,
+                                     MODE_QUEUE, MODE_HOLD,  MODE_OPEN,  MODE_CLOSED};
+    struct settings s = settings_default();
+
+    s.mode = modes[dice_below(dice, 8)];
+    s.max_active = dice_below(dice, 4) == 0 ? 0 : 1 + dice_below(dice, 20);
+    s.rate_milli = 1 + dice_below(dice, dice_below(dice, 2) == 0 ? 1000 : 30000);
+    s.burst = dice_below(dice, 4);
+    if (dice_below(dice, 3) == 0) {
+        s.batch = 1 + dice_below(dice, 10);
+        s.interval_sec = 1 + dice_below(dice, 20);
+        s.smooth = dice_below(dice, 2);
+    }
+    s.max_called = dice_below(dice, 3) == 0 ? 1 + dice_below(dice, 5) : 0;
+    s.min_wait_sec = dice_below(dice, 3) == 0 ? dice_below(dice, 20) : 0;
+    s.seen_ttl_sec = 10 + dice_below(dice, 10);
+    s.away_ttl_sec = 1 + dice_below(dice, 60);
+    s.claim_ttl_sec = 1 + dice_below(dice, 150);
+    s.arrive_ttl_sec = 1 + dice_below(dice, 30);
+    s.session_ttl_sec = 1 + dice_below(dice, 60);
+    if (dice_below(dice, 3) == 0) { /* people who outlive their keys */
+        s.seen_ttl_sec = 1000;
+        s.claim_ttl_sec = 1000;
+        s.session_ttl_sec = 1000;
+    }
+    s.session_max_sec = dice_below(dice, 3) * 40;
+    s.session_renew = dice_below(dice, 3) > 0;
+    s.max_waiting = dice_below(dice, 4) == 0 ? 1 + dice_below(dice, 30) : 0;
+    s.max_eta_sec = dice_below(dice, 6) == 0 ? 1 + dice_below(dice, 600) : 0;
+    s.tier = 1 + dice_below(dice, 2);
+    return s;
+}
+
+static struct request_key a_key(struct crowd *crowd)
+{
+    if (dice_below(&crowd->dice, 3) > 0)
+        return (struct request_key){0};
+    return key_of(dice_below(&crowd->dice, crowd->keys), dice_below(&crowd->dice, 2));
+}
+
+static enum deed_kind a_kind(struct crowd *crowd)
+{
+    static const struct {
+        enum deed_kind kind;
+        uint32_t weight; /* of 1000 */
+    } kinds[] = {
+        {DEED_JOIN, 140},   {DEED_STATUS, 220}, {DEED_HEARTBEAT, 50}, {DEED_ENTER, 150},
+        {DEED_LEAVE, 30},   {DEED_TOUCH, 90},   {DEED_END, 20},       {DEED_LEAVE_SOON, 45},
+        {DEED_SETTINGS, 8}, {DEED_ADVANCE, 12}, {DEED_CLEAR, 2},      {DEED_TICK, 1000},
+    };
+    uint32_t roll = dice_below(&crowd->dice, 1000), i = 0;
+
+    while (roll >= kinds[i].weight)
+        roll -= kinds[i++].weight;
+    return kinds[i].kind;
+}
+
+/* Mostly the newer tickets: the older are over. */
+static struct place a_place(struct crowd *crowd)
+{
+    uint32_t near = crowd->places < 100 ? crowd->places : 100;
+
+    if (dice_below(&crowd->dice, 20) == 0)
+        near = crowd->places;
+    return crowd->place[crowd->places - 1 - dice_below(&crowd->dice, near)];
+}
+
+struct deed crowd_deed(struct crowd *crowd)
+{
+    static const uint32_t lengths_ms[] = {100, 100, 100, 100, 200, 1000, 1000, 5000, UINT32_MAX, 0};
+    struct dice *dice = &crowd->dice;
+    struct deed deed = {.kind = a_kind(crowd)};
+
+    if (deed.kind == DEED_SETTINGS && crowd->settings == NULL)
+        deed.kind = DEED_TICK;
+    if (deed.kind == DEED_CLEAR && !crowd->has_clear)
+        deed.kind = DEED_TICK;
+    if (deed.kind < DEED_TICK && crowd->places == 0)
+        deed.kind = DEED_JOIN;
+    switch (deed.kind) {
+    case DEED_JOIN:
+        deed.join = (struct join){
+            .holder = holder_of(dice_below(dice, crowd->holders)),
+            .is_trusted = dice_below(dice, 2) == 0,
+            .key_id = (uint8_t)dice_below(dice, 256),
+            .wall_sec = 1700000000 + dice_below(dice, 1000),
+            .request = a_key(crowd),
+        };
+        break;
+    case DEED_ENTER:
+        deed.enter = (struct enter){
+            .place = a_place(crowd),
+            .key_id = (uint8_t)dice_below(dice, 256),
+            .wall_sec = 1700001000 + dice_below(dice, 1000),
+            .request = a_key(crowd),
+        };
+        break;
+    case DEED_TICK:
+        deed.number = lengths_ms[dice_below(dice, 10)];
+        break;
+    case DEED_SETTINGS:
+        deed.settings = crowd->settings(dice);
+        break;
+    case DEED_ADVANCE:
+        deed.number = dice_below(dice, 30);
+        break;
+    case DEED_CLEAR:
+        break;
+    default:
+        deed.place = a_place(crowd);
+    }
+    return deed;
+}
+
+void crowd_hears(struct crowd *crowd, const struct deed *deed, const struct answer *answer)
+{
+    if (deed->kind != DEED_JOIN || answer->error != ERROR_NONE || answer->standing.is_repeat)
+        return;
+    if (crowd->places == crowd->places_max) {
+        crowd->places_max = 2 * crowd->places_max + 64;
+        crowd->place = realloc(crowd->place, crowd->places_max * sizeof(crowd->place[0]));
+        assert_non_null(crowd->place);
+    }
+    struct place *place = &crowd->place[crowd->places++];
+    *place = answer->standing.place;
+    place->issue = (struct issue){true, deed->join.is_trusted, deed->join.key_id, deed->join.wall_sec};
+}
+
+struct answer deed_do(struct room *room, const struct deed *deed)
+{
+    struct answer answer = {.error = ERROR_NONE};
+    uint32_t retry_after_sec;
+
+    switch (deed->kind) {
+    case DEED_JOIN:
+        answer.error = room_join(room, &deed->join, &answer.standing, &retry_after_sec);
+        break;
+    case DEED_STATUS:
+        answer.error = room_status(room, &deed->place, &answer.standing);
+        break;
+    case DEED_HEARTBEAT:
+        answer.error = room_heartbeat(room, &deed->place, &answer.standing);
+        break;
+    case DEED_ENTER:
+        answer.error = room_enter(room, &deed->enter, &answer.standing);
+        break;
+    case DEED_LEAVE:
+        answer.error = room_leave(room, &deed->place);
+        break;
+    case DEED_LEAVE_SOON:
+        answer.error = room_leave_soon(room, &deed->place);
+        break;
+    case DEED_TOUCH:
+        answer.error = room_session_touch(room, &deed->place);
+        break;
+    case DEED_END:
+        answer.error = room_session_end(room, &deed->place);
+        break;
+    case DEED_TICK:
+        room_tick(room, deed->number);
+        break;
+    case DEED_SETTINGS:
+        answer.error = room_set_settings(room, &deed->settings, deed->settings.tier == 1);
+        break;
+    case DEED_ADVANCE:
+        answer.error = room_advance(room, deed->number, &answer.number);
+        break;
+    case DEED_CLEAR:
+        answer.error = room_clear(room, &answer.number);
+        break;
+    }
+    return answer;
+}
