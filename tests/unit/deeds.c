@@ -3,15 +3,15 @@
 
 #include <stdlib.h>
 
-struct crowd crowd_new(uint64_t seed)
+struct doers doers_new(uint64_t seed)
 {
-    return (struct crowd){
+    return (struct doers){
         .dice = {seed}, .holders = 60, .keys = 40, .settings = settings_at_random, .has_clear = true};
 }
 
-void crowd_free(struct crowd *crowd)
+void doers_free(struct doers *doers)
 {
-    free(crowd->place);
+    free(doers->place);
 }
 
 struct settings settings_at_random(struct dice *dice)
@@ -49,14 +49,14 @@ struct settings settings_at_random(struct dice *dice)
     return s;
 }
 
-static struct request_key a_key(struct crowd *crowd)
+static struct request_key a_key(struct doers *doers)
 {
-    if (dice_below(&crowd->dice, 3) > 0)
+    if (dice_below(&doers->dice, 3) > 0)
         return (struct request_key){0};
-    return key_of(dice_below(&crowd->dice, crowd->keys), dice_below(&crowd->dice, 2));
+    return key_of(dice_below(&doers->dice, doers->keys), dice_below(&doers->dice, 2));
 }
 
-static enum deed_kind a_kind(struct crowd *crowd)
+static enum deed_kind a_kind(struct doers *doers)
 {
     static const struct {
         enum deed_kind kind;
@@ -66,7 +66,7 @@ static enum deed_kind a_kind(struct crowd *crowd)
         {DEED_LEAVE, 30},   {DEED_TOUCH, 90},   {DEED_END, 20},       {DEED_LEAVE_SOON, 45},
         {DEED_SETTINGS, 8}, {DEED_ADVANCE, 12}, {DEED_CLEAR, 2},      {DEED_TICK, 1000},
     };
-    uint32_t roll = dice_below(&crowd->dice, 1000), i = 0;
+    uint32_t roll = dice_below(&doers->dice, 1000), i = 0;
 
     while (roll >= kinds[i].weight)
         roll -= kinds[i++].weight;
@@ -74,50 +74,50 @@ static enum deed_kind a_kind(struct crowd *crowd)
 }
 
 /* Mostly the newer tickets: the older are over. */
-static struct place a_place(struct crowd *crowd)
+static struct place a_place(struct doers *doers)
 {
-    uint32_t near = crowd->places < 100 ? crowd->places : 100;
+    uint32_t near = doers->places < 100 ? doers->places : 100;
 
-    if (dice_below(&crowd->dice, 20) == 0)
-        near = crowd->places;
-    return crowd->place[crowd->places - 1 - dice_below(&crowd->dice, near)];
+    if (dice_below(&doers->dice, 20) == 0)
+        near = doers->places;
+    return doers->place[doers->places - 1 - dice_below(&doers->dice, near)];
 }
 
-struct deed crowd_deed(struct crowd *crowd)
+struct deed doers_deed(struct doers *doers)
 {
     static const uint32_t lengths_ms[] = {100, 100, 100, 100, 200, 1000, 1000, 5000, UINT32_MAX, 0};
-    struct dice *dice = &crowd->dice;
-    struct deed deed = {.kind = a_kind(crowd)};
+    struct dice *dice = &doers->dice;
+    struct deed deed = {.kind = a_kind(doers)};
 
-    if (deed.kind == DEED_SETTINGS && crowd->settings == NULL)
+    if (deed.kind == DEED_SETTINGS && doers->settings == NULL)
         deed.kind = DEED_TICK;
-    if (deed.kind == DEED_CLEAR && !crowd->has_clear)
+    if (deed.kind == DEED_CLEAR && !doers->has_clear)
         deed.kind = DEED_TICK;
-    if (deed.kind < DEED_TICK && crowd->places == 0)
+    if (deed.kind < DEED_TICK && doers->places == 0)
         deed.kind = DEED_JOIN;
     switch (deed.kind) {
     case DEED_JOIN:
         deed.join = (struct join){
-            .holder = holder_of(dice_below(dice, crowd->holders)),
+            .holder = holder_of(dice_below(dice, doers->holders)),
             .is_trusted = dice_below(dice, 2) == 0,
             .key_id = (uint8_t)dice_below(dice, 256),
             .wall_sec = 1700000000 + dice_below(dice, 1000),
-            .request = a_key(crowd),
+            .request = a_key(doers),
         };
         break;
     case DEED_ENTER:
         deed.enter = (struct enter){
-            .place = a_place(crowd),
+            .place = a_place(doers),
             .key_id = (uint8_t)dice_below(dice, 256),
             .wall_sec = 1700001000 + dice_below(dice, 1000),
-            .request = a_key(crowd),
+            .request = a_key(doers),
         };
         break;
     case DEED_TICK:
         deed.number = lengths_ms[dice_below(dice, 10)];
         break;
     case DEED_SETTINGS:
-        deed.settings = crowd->settings(dice);
+        deed.settings = doers->settings(dice);
         break;
     case DEED_ADVANCE:
         deed.number = dice_below(dice, 30);
@@ -125,21 +125,21 @@ struct deed crowd_deed(struct crowd *crowd)
     case DEED_CLEAR:
         break;
     default:
-        deed.place = a_place(crowd);
+        deed.place = a_place(doers);
     }
     return deed;
 }
 
-void crowd_hears(struct crowd *crowd, const struct deed *deed, const struct answer *answer)
+void doers_hear(struct doers *doers, const struct deed *deed, const struct answer *answer)
 {
     if (deed->kind != DEED_JOIN || answer->error != ERROR_NONE || answer->standing.is_repeat)
         return;
-    if (crowd->places == crowd->places_max) {
-        crowd->places_max = 2 * crowd->places_max + 64;
-        crowd->place = realloc(crowd->place, crowd->places_max * sizeof(crowd->place[0]));
-        assert_non_null(crowd->place);
+    if (doers->places == doers->places_max) {
+        doers->places_max = 2 * doers->places_max + 64;
+        doers->place = realloc(doers->place, doers->places_max * sizeof(doers->place[0]));
+        assert_non_null(doers->place);
     }
-    struct place *place = &crowd->place[crowd->places++];
+    struct place *place = &doers->place[doers->places++];
     *place = answer->standing.place;
     place->issue = (struct issue){true, deed->join.is_trusted, deed->join.key_id, deed->join.wall_sec};
 }

@@ -37,7 +37,7 @@ struct answer {
 };
 
 /* Who there is to do something: places are taken up as they are given. */
-struct crowd {
+struct doers {
     struct dice dice;
     uint32_t holders, keys;
     struct settings (*settings)(struct dice *dice); /* NULL: they stay */
@@ -45,10 +45,10 @@ struct crowd {
     struct place *place;
     uint32_t places, places_max;
 };
-struct crowd crowd_new(uint64_t seed);
-void crowd_free(struct crowd *crowd);
-struct deed crowd_deed(struct crowd *crowd);
-void crowd_hears(struct crowd *crowd, const struct deed *deed, const struct answer *answer);
+struct doers doers_new(uint64_t seed);
+void doers_free(struct doers *doers);
+struct deed doers_deed(struct doers *doers);
+void doers_hear(struct doers *doers, const struct deed *deed, const struct answer *answer);
 
 struct answer deed_do(struct room *room, const struct deed *deed);
 

@@ -17,7 +17,7 @@
 struct play {
     struct rig live;
     struct tape tape;
-    struct crowd crowd;
+    struct doers doers;
     uint64_t seed;
     uint32_t step;
     char where[64];
@@ -25,8 +25,8 @@ struct play {
 
 static struct play play_new(uint64_t seed, uint32_t pages)
 {
-    struct play play = {.seed = seed, .crowd = crowd_new(seed)};
-    struct settings settings = settings_at_random(&play.crowd.dice);
+    struct play play = {.seed = seed, .doers = doers_new(seed)};
+    struct settings settings = settings_at_random(&play.doers.dice);
 
     play.live = rig_new(pages, &settings);
     room_record(play.live.room);
@@ -38,15 +38,15 @@ static void play_free(struct play *play)
 {
     rig_free(&play->live);
     tape_free(&play->tape);
-    crowd_free(&play->crowd);
+    doers_free(&play->doers);
 }
 
 static struct deed play_step(struct play *play)
 {
-    struct deed deed = crowd_deed(&play->crowd);
+    struct deed deed = doers_deed(&play->doers);
     struct answer answer = deed_do(play->live.room, &deed);
 
-    crowd_hears(&play->crowd, &deed, &answer);
+    doers_hear(&play->doers, &deed, &answer);
     tape_take_all(&play->tape, play->live.room);
     play->step++;
     snprintf(play->where, sizeof(play->where), "seed %lu step %u deed %d", play->seed, play->step, deed.kind);
@@ -126,7 +126,7 @@ static void records_that_come_again_change_nothing(void **state)
         uint32_t applied = 0;
         while (play.step < 1500) {
             play_step(&play);
-            if (dice_below(&play.crowd.dice, 8) > 0)
+            if (dice_below(&play.doers.dice, 8) > 0)
                 continue;
             for (uint32_t i = applied; i < play.tape.records; i++)
                 for (int times = 0; times < 2; times++)
@@ -189,12 +189,12 @@ static void a_snapshot_taken_while_the_room_goes_on_is_made_whole_by_the_records
         struct play play = play_new(seed, 128);
         struct snapshot snapshot = {0};
         while (play.step < 3000) {
-            if (dice_below(&play.crowd.dice, 60) == 0)
+            if (dice_below(&play.doers.dice, 60) == 0)
                 snapshot_begin(&snapshot, &play.tape);
-            while (!snapshot.cursor.is_done && dice_below(&play.crowd.dice, 2) == 0)
+            while (!snapshot.cursor.is_done && dice_below(&play.doers.dice, 2) == 0)
                 snapshot_go_on(&snapshot, play.live.room);
             play_step(&play);
-            if (!snapshot.cursor.is_done || dice_below(&play.crowd.dice, 40) > 0)
+            if (!snapshot.cursor.is_done || dice_below(&play.doers.dice, 40) > 0)
                 continue;
             compare_recovered(&play, &snapshot, 128);
             snapshots++;
@@ -226,12 +226,12 @@ static void a_snapshot_of_many_pieces_is_made_whole_too(void **state)
     for (uint64_t seed = 1; seed <= 4; seed++) {
         struct play play = play_new(seed, 2048);
         struct snapshot snapshot = {0};
-        struct settings settings = busy_settings(&play.crowd.dice);
+        struct settings settings = busy_settings(&play.doers.dice);
         rig_set(&play.live, &settings);
         tape_take_all(&play.tape, play.live.room);
-        play.crowd.settings = busy_settings;
-        play.crowd.holders = 5000;
-        play.crowd.keys = 20000;
+        play.doers.settings = busy_settings;
+        play.doers.holders = 5000;
+        play.doers.keys = 20000;
         for (uint64_t who = 0; who < 5000; who++) {
             struct standing standing;
             assert_int_equal(rig_join_by_key(&play.live, who, who, who, &standing), ERROR_NONE);
