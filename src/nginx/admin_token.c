@@ -21,7 +21,8 @@ char *admin_token_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
     static const struct private_file file = {"admin token file", operators_make};
     struct main_conf *conf = data;
-    return conf->operators != NULL ? "is duplicate" : private_file_read(cf, &file);
+    ngx_str_t *words = cf->args->elts;
+    return conf->operators != NULL ? "is duplicate" : private_file_read(cf, &file, words[1]);
 }
 
 static bool operators_make(ngx_conf_t *cf, struct span text, char reason[PRIVATE_REASON_MAX])

@@ -15,7 +15,9 @@
 #include "nginx/body.h"
 #include "nginx/gate.h"
 #include "nginx/health.h"
+#include "nginx/jwks.h"
 #include "nginx/page.h"
+#include "nginx/pass_conf.h"
 
 #define HEADER_BYTES_MIN (16 * 1024)
 
@@ -121,8 +123,10 @@ char *conf_api_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
         conf->handler = health_handler;
     else if (span_equal(span_of_str(words[1]), SPAN("admin")))
         conf->handler = api_admin_handler;
+    else if (span_equal(span_of_str(words[1]), SPAN("jwks")))
+        conf->handler = jwks_handler;
     else
-        return "must be queue, admin or health";
+        return "must be queue, admin, health or jwks";
     conf->is_api = true;
     struct srv_conf *server = ngx_http_conf_get_module_srv_conf(cf, ngx_http_weir_module);
     server->has_api = true;
@@ -185,6 +189,8 @@ ngx_int_t conf_check(ngx_conf_t *cf)
 {
     struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
     const struct conf_mention *need = &conf->need;
+    if (pass_conf_finish(cf) != NGX_OK)
+        return NGX_ERROR;
     if (need->what.len == 0)
         return NGX_OK;
     if (conf->shm == NULL || conf->keys == NULL) {

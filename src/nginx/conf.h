@@ -18,6 +18,7 @@
 #include <stdbool.h>
 
 struct keyring;
+struct pass_cache;
 struct operators;
 struct local_zone;
 
@@ -27,6 +28,8 @@ struct conf_mention {
     ngx_str_t file;
     ngx_uint_t line;
 };
+
+struct pass_conf; /* pass_conf.c */
 
 struct room_conf {
     ngx_str_t name;
@@ -38,6 +41,8 @@ struct main_conf {
     uint32_t rooms_max;
     struct local_zone *zone;
     struct keyring *keys;        /* NULL: no weir_secret_file */
+    struct pass_conf *passes;    /* NULL: neither weir_pass nor weir_pass_key */
+    struct pass_cache *verified; /* passes found good, in each worker its own; NULL: none is EdDSA */
     struct operators *operators; /* NULL: no weir_admin_token_file */
     ngx_array_t rooms;           /* struct room_conf */
     bool has_rooms_rule;         /* weir_rooms was written */

@@ -26,6 +26,22 @@
         "32 to 256 printable characters. Like the secret file it must be readable by its owner alone. A "  \
         "reload takes a changed file. `$weir_admin` is the name that a "                                   \
         "request's token belongs to, empty without a valid one: for `limit_req` and for the access log.")  \
+    DIRECTIVE("weir_pass", "weir_pass hs256 | eddsa [tier=N] [id=K];", "hs256", "http",                    \
+              NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE123, NGX_HTTP_MAIN_CONF_OFFSET, pass_directive,            \
+              "What passes are signed with: `hs256` (HMAC-SHA256: who can verify can sign) or "            \
+              "`eddsa` (Ed25519, with public keys at `weir_api jwks`). Of both tiers and every key "       \
+              "of the secret file, unless a tier or a key's id is named; the most precise line wins, "     \
+              "and a key before a tier. A pass of another algorithm than its key's is refused, so "        \
+              "change it with a new key: add one to the secret file, and name the old algorithm with "     \
+              "the old key's `id`. Then no pass ends.")                                                    \
+    DIRECTIVE("weir_pass_key", "weir_pass_key tier=N file=PATH [id=K];",                                   \
+              "none: derived from the secret file", "http", NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE23,          \
+              NGX_HTTP_MAIN_CONF_OFFSET, pass_key_directive,                                               \
+              "The HS256 key of a tier's passes, for services that verify with a key of their own "        \
+              "already: the bytes of the file but for one line end at its end, 32 to 1024 of them. "       \
+              "Like the secret file it must be readable by its owner alone. Without `id` it is for "       \
+              "all keys of the secret file, with it for passes of that key id. A key that serves "         \
+              "another purpose, or stands in the secret file, is refused.")                                \
     DIRECTIVE("weir_room", "weir_room NAME [setting=value ...];", "none", "http",                          \
               NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE, NGX_HTTP_MAIN_CONF_OFFSET, rooms_room_directive,        \
               "A room and its settings (see the settings reference). A reload gives a living room its "    \
@@ -51,10 +67,11 @@
               NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1,                 \
               NGX_HTTP_LOC_CONF_OFFSET, conf_idempotency_directive,                                        \
               "Whether join and enter must carry an Idempotency-Key.")                                     \
-    DIRECTIVE("weir_api", "weir_api queue | admin | health;", "none", "location",                          \
+    DIRECTIVE("weir_api", "weir_api queue | admin | health | jwks;", "none", "location",                   \
               NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1, NGX_HTTP_LOC_CONF_OFFSET, conf_api_directive,            \
               "`queue` answers the queue API in a location such as `/api/v1/queue/`; `health` answers "    \
-              "`/healthz` and `/readyz`; `admin` answers the operator's API in a location such as "        \
+              "`/healthz` and `/readyz`; `jwks` gives the public keys of passes in a location such as "    \
+              "`/.well-known/jwks.json`; `admin` answers the operator's API in a location such as "        \
               "`/weir/api/`, to those "                                                                    \
               "with a token of weir_admin_token_file; without such a file it answers 404, and weir_cors "  \
               "does not apply there. In such a location the request body is limited to 16 KiB "            \

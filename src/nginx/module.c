@@ -10,6 +10,7 @@
 #include "nginx/identity.h"
 #include "nginx/mask.h"
 #include "nginx/page.h"
+#include "nginx/pass_conf.h"
 #include "nginx/rooms.h"
 #include "nginx/secret.h"
 #include "nginx/worker.h"

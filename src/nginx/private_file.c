@@ -10,9 +10,8 @@
 static char *file_take(ngx_conf_t *cf, const struct private_file *file, ngx_str_t path, ngx_fd_t fd);
 static const char *file_problem(const ngx_file_info_t *info);
 
-char *private_file_read(ngx_conf_t *cf, const struct private_file *file)
+char *private_file_read(ngx_conf_t *cf, const struct private_file *file, ngx_str_t path)
 {
-    ngx_str_t *words = cf->args->elts, path = words[1];
     if (ngx_conf_full_name(cf->cycle, &path, 1) != NGX_OK)
         return NGX_CONF_ERROR;
     ngx_fd_t fd = ngx_open_file(path.data, NGX_FILE_RDONLY, NGX_FILE_OPEN, 0);

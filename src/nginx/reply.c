@@ -12,6 +12,10 @@
 #define ENVELOPE_BYTES 1024 /* code and message of the longest row, an id of 128 bytes, a number */
 
 static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_t *body);
+static ngx_int_t reply_body(ngx_http_request_t *r, ngx_int_t head, ngx_chain_t *body);
+static ngx_int_t reply_begin(ngx_http_request_t *r, ngx_uint_t status, struct span cache_control);
+static ngx_int_t reply_headers(ngx_http_request_t *r, struct span cache_control);
+static void type_set(ngx_http_request_t *r, struct span type);
 static ngx_buf_t *envelope_write(ngx_http_request_t *r, enum error error, struct span message,
                                  uint32_t retry_after_sec, struct span redirect_to);
 static void message_add(ngx_buf_t *body, struct span message);
@@ -31,10 +35,28 @@ ngx_int_t reply_json(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body)
 
 ngx_int_t reply_json_pieces(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_t *body, off_t bytes)
 {
-    ngx_str_set(&r->headers_out.content_type, "application/json");
-    r->headers_out.content_type_len = r->headers_out.content_type.len;
+    type_set(r, SPAN("application/json"));
     r->headers_out.content_length_n = bytes;
     return reply_send(r, status, body);
+}
+
+ngx_int_t reply_public(ngx_http_request_t *r, struct span type, uint32_t max_age_sec, ngx_buf_t *body)
+{
+    ngx_chain_t piece = {body, NULL};
+    u_char *text = ngx_pnalloc(r->pool, sizeof("public, max-age=") + NGX_INT32_LEN);
+    if (body == NULL || text == NULL)
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    u_char *end = ngx_sprintf(text, "public, max-age=%uD", max_age_sec);
+    type_set(r, type);
+    r->headers_out.content_length_n = body->last - body->pos;
+    struct span cache_control = {(const char *)text, (size_t)(end - text)};
+    return reply_body(r, reply_begin(r, NGX_HTTP_OK, cache_control), &piece);
+}
+
+static void type_set(ngx_http_request_t *r, struct span type)
+{
+    r->headers_out.content_type = (ngx_str_t){type.len, (u_char *)type.data};
+    r->headers_out.content_type_len = type.len;
 }
 
 ngx_int_t reply_empty(ngx_http_request_t *r, ngx_uint_t status)
@@ -47,9 +69,14 @@ ngx_int_t reply_empty(ngx_http_request_t *r, ngx_uint_t status)
 
 static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_t *body)
 {
-    ngx_int_t rc = reply_open(r, status);
-    if (rc == NGX_ERROR || rc > NGX_OK || r->header_only || body == NULL)
-        return rc;
+    return reply_body(r, reply_open(r, status), body);
+}
+
+/* `head` is what sending the header gave. */
+static ngx_int_t reply_body(ngx_http_request_t *r, ngx_int_t head, ngx_chain_t *body)
+{
+    if (head == NGX_ERROR || head > NGX_OK || r->header_only || body == NULL)
+        return head;
     ngx_chain_t *last = body;
     while (last->next != NULL)
         last = last->next;
@@ -60,18 +87,28 @@ static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_
 
 ngx_int_t reply_open(ngx_http_request_t *r, ngx_uint_t status)
 {
+    return reply_begin(r, status, SPAN("no-store"));
+}
+
+static ngx_int_t reply_begin(ngx_http_request_t *r, ngx_uint_t status, struct span cache_control)
+{
     request_of(r)->is_answered = true;
     r->err_status = 0; /* what an error_page on the way here made of the status */
     r->headers_out.status = status;
-    if (reply_common_headers(r) != NGX_OK)
+    if (reply_headers(r, cache_control) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     return ngx_http_send_header(r);
 }
 
 ngx_int_t reply_common_headers(ngx_http_request_t *r)
 {
+    return reply_headers(r, SPAN("no-store"));
+}
+
+static ngx_int_t reply_headers(ngx_http_request_t *r, struct span cache_control)
+{
     struct request *request = request_of(r);
-    if (request == NULL || reply_header(r, SPAN("Cache-Control"), SPAN("no-store")) != NGX_OK)
+    if (request == NULL || reply_header(r, SPAN("Cache-Control"), cache_control) != NGX_OK)
         return NGX_ERROR;
     if (reply_header(r, SPAN("X-Request-ID"), request->id) != NGX_OK)
         return NGX_ERROR;

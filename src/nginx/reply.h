@@ -22,6 +22,9 @@ ngx_int_t reply_json_pieces(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_
 /* The head of an answer whose body follows, piece by piece, for as long as it goes on. */
 ngx_int_t reply_open(ngx_http_request_t *r, ngx_uint_t status);
 
+/* The same for everybody, and so for caches too: of this type, kept for so many seconds. */
+ngx_int_t reply_public(ngx_http_request_t *r, struct span type, uint32_t max_age_sec, ngx_buf_t *body);
+
 /* No body. */
 ngx_int_t reply_empty(ngx_http_request_t *r, ngx_uint_t status);
 
@@ -46,7 +49,7 @@ uint32_t reply_retry_after(enum error error, uint32_t retry_after_sec);
 ngx_int_t reply_header(ngx_http_request_t *r, struct span name, struct span value);
 ngx_int_t reply_header_number(ngx_http_request_t *r, struct span name, uint32_t value);
 
-/* What every answer of ours carries. */
+/* What every answer of ours carries, but for a public one: that it is not to be stored. */
 ngx_int_t reply_common_headers(ngx_http_request_t *r);
 
 #endif

@@ -14,7 +14,8 @@ char *secret_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
     static const struct private_file file = {"secret file", keys_make};
     struct main_conf *conf = data;
-    return conf->keys != NULL ? "is duplicate" : private_file_read(cf, &file);
+    ngx_str_t *words = cf->args->elts;
+    return conf->keys != NULL ? "is duplicate" : private_file_read(cf, &file, words[1]);
 }
 
 static bool keys_make(ngx_conf_t *cf, struct span text, char reason[PRIVATE_REASON_MAX])

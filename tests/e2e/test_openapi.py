@@ -39,6 +39,7 @@ SERVER = """
         location /named/ { weir_api queue; weir_cors https://shop.example; }
         location /limited/ { weir_api queue; limit_req zone=none; }
         location /broken/ { weir_api queue; return 503; }
+        location = /.well-known/jwks.json { weir_api jwks; }
 """
 CORS = {"Origin": "https://shop.example", "Access-Control-Request-Method": "POST"}
 BROWSER = {"Accept": "text/html"}
@@ -73,7 +74,7 @@ def test_every_code_of_the_queue_api_is_documented():
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     server = Nginx(tmp_path_factory.mktemp("openapi") / "nginx", rooms=ROOMS, gate="now", server=SERVER,
-                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m;")
+                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m; weir_pass eddsa tier=1;")
     yield server.start()
     server.stop()
 
@@ -185,6 +186,9 @@ CALLS = [
 
     ("post", "/api/v1/reservations", dict(), 403, "ADMISSION_REQUIRED"),
     ("get", "/api/v1/reservations", dict(headers=BROWSER), 302, None),
+    ("get", "/.well-known/jwks.json", dict(), 200, None),
+    ("head", "/.well-known/jwks.json", dict(), 200, None),
+    ("options", "/.well-known/jwks.json", dict(), 405, "METHOD_NOT_ALLOWED"),
     ("get", "/healthz", dict(), 200, None),
     ("head", "/healthz", dict(), 200, None),
     ("options", "/healthz", dict(), 405, "METHOD_NOT_ALLOWED"),

@@ -32,8 +32,14 @@ class Document:
     def validate(self, value, schema):
         Draft202012Validator(schema, resolver=RefResolver("", self.file)).validate(value)
 
+    def type_of(self, response):
+        """The content type of a response that has a body, else None. There is never a choice."""
+        types = list(response.get("content", {}))
+        assert len(types) <= 1
+        return types[0] if types else None
+
     def schema_of(self, response):
-        return response.get("content", {}).get("application/json", {}).get("schema")
+        return response.get("content", {}).get(self.type_of(response), {}).get("schema")
 
     def codes_of(self, schema):
         """The error codes that a response may carry; [None] if it carries none."""
@@ -92,7 +98,7 @@ class Document:
         if schema is None:
             assert answer.body == b""
             return
-        assert answer.header("content-type") == "application/json"
+        assert answer.header("content-type") == self.type_of(response)
         self.validate(answer.json(), schema)
         self._assert_fields(answer.json(), schema)
 

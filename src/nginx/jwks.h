@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_NGINX_JWKS_H
+#define WEIR_NGINX_JWKS_H
+
+/* weir_api jwks: the public keys of passes, for whoever verifies them. */
+
+#include "nginx/conf.h"
+
+ngx_int_t jwks_handler(ngx_http_request_t *r);
+
+#endif
