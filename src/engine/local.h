@@ -90,8 +90,8 @@ bool local_zone_replay(struct local_zone *zone, struct disk *disk,
 /* Of all that a journal keeps: the same after a replay. Stops everybody for its time. */
 uint64_t local_zone_hash(struct local_zone *zone);
 
-/* After a reload: other options for the same journal. */
-void local_zone_set_journal(struct local_zone *zone, const struct log_options *options);
+/* After a reload: other options for the same journal. May block, to take space. */
+void local_zone_set_journal(struct local_zone *zone, struct disk *disk, const struct log_options *options);
 
 /* The last process of an orderly end: everything is written and synced, and the journal says so. 0 or a negative errno. */
 int local_zone_close(struct local_zone *zone, struct disk *disk, uint64_t wall_ms);

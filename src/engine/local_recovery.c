@@ -294,8 +294,14 @@ bool local_zone_is_awaiting(const struct local_zone *zone)
     return zone->is_awaiting;
 }
 
-void local_zone_set_journal(struct local_zone *zone, const struct log_options *options)
+/* Another mode begins another segment, and nobody could join before there is space for it: so that is taken first. */
+void local_zone_set_journal(struct local_zone *zone, struct disk *disk, const struct log_options *options)
 {
+    struct log_options first = *options;
+
+    first.sync = log_options(zone->log).sync;
+    log_set_options(zone->log, &first);
+    log_prepare(zone->log, disk);
     log_set_options(zone->log, options);
 }
 
