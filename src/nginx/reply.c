@@ -18,7 +18,6 @@ static ngx_int_t reply_headers(ngx_http_request_t *r, struct span cache_control)
 static void type_set(ngx_http_request_t *r, struct span type);
 static ngx_buf_t *envelope_write(ngx_http_request_t *r, enum error error, struct span message,
                                  uint32_t retry_after_sec, struct span redirect_to);
-static void message_add(ngx_buf_t *body, struct span message);
 
 ngx_buf_t *reply_buffer(ngx_http_request_t *r, size_t size)
 {
@@ -153,7 +152,7 @@ static ngx_buf_t *envelope_write(ngx_http_request_t *r, enum error error, struct
     TEXT_ADD(body, "{\"error\":{\"code\":\"");
     text_add(body, span_of(error_info(error)->code));
     TEXT_ADD(body, "\",\"message\":\"");
-    message_add(body, message);
+    text_add_message(body, message);
     TEXT_ADD(body, "\",\"trace_id\":\"");
     text_add(body, request->id);
     TEXT_ADD(body, "\"");
@@ -169,17 +168,6 @@ static ngx_buf_t *envelope_write(ngx_http_request_t *r, enum error error, struct
     }
     TEXT_ADD(body, "}");
     return body;
-}
-
-/* It may quote what was sent. */
-static void message_add(ngx_buf_t *body, struct span message)
-{
-    for (size_t i = 0; i < message.len; i++) {
-        char c = message.data[i];
-        if (c == '"' || c == '\\')
-            TEXT_ADD(body, "\\");
-        text_add(body, c >= ' ' && c <= '~' ? (struct span){&message.data[i], 1} : SPAN("?"));
-    }
 }
 
 uint32_t reply_retry_after(enum error error, uint32_t retry_after_sec)

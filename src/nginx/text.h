@@ -41,4 +41,18 @@ static inline void text_add_count(ngx_buf_t *buffer, struct span name, uint64_t 
     text_add_number(buffer, count);
 }
 
+/*
+ * The inside of a JSON string, of up to twice the text's bytes. What cannot stand in a log or on a terminal is replaced by `?`:
+ * the text may quote what was sent.
+ */
+static inline void text_add_message(ngx_buf_t *buffer, struct span message)
+{
+    for (size_t i = 0; i < message.len; i++) {
+        char c = message.data[i];
+        if (c == '"' || c == '\\')
+            TEXT_ADD(buffer, "\\");
+        text_add(buffer, c >= ' ' && c <= '~' ? (struct span){&message.data[i], 1} : SPAN("?"));
+    }
+}
+
 #endif
