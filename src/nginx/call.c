@@ -5,6 +5,7 @@
  */
 #include "nginx/call.h"
 
+#include "nginx/journal.h"
 #include "nginx/worker.h"
 
 static void call_done(struct engine_call *engine_call);
@@ -18,7 +19,13 @@ bool call_submit(ngx_http_request_t *r, struct call *call, ngx_http_event_handle
     call->r = r;
     call->resume = NULL;
     call->is_answered = false;
+    if (!journal_is_ready()) {
+        call->engine.error = ERROR_ENGINE_UNAVAILABLE;
+        call->engine.retry_after_sec = 0;
+        return true;
+    }
     engine_submit(worker_engine(), &call->engine);
+    journal_note_call();
     if (call->is_answered)
         return true;
     call->resume = resume;

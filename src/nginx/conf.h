@@ -21,6 +21,8 @@ struct keyring;
 struct pass_cache;
 struct operators;
 struct local_zone;
+struct journal;
+struct journal_conf;
 
 /* Something that was written, and where: for a sentence about it later. */
 struct conf_mention {
@@ -40,12 +42,15 @@ struct main_conf {
     ngx_shm_zone_t *shm; /* NULL: no weir_zone */
     uint32_t rooms_max;
     struct local_zone *zone;
-    struct keyring *keys;        /* NULL: no weir_secret_file */
-    struct pass_conf *passes;    /* NULL: neither weir_pass nor weir_pass_key */
-    struct pass_cache *verified; /* passes found good, in each worker its own; NULL: none is EdDSA */
-    struct operators *operators; /* NULL: no weir_admin_token_file */
-    ngx_array_t rooms;           /* struct room_conf */
-    bool has_rooms_rule;         /* weir_rooms was written */
+    struct journal_conf *journal_conf; /* NULL: no weir_journal */
+    struct journal *journal;           /* in the zone's head; NULL: none, or nginx -t */
+    bool rooms_are_pending;            /* the zone was not ready for them */
+    struct keyring *keys;              /* NULL: no weir_secret_file */
+    struct pass_conf *passes;          /* NULL: neither weir_pass nor weir_pass_key */
+    struct pass_cache *verified;       /* passes found good, in each worker its own; NULL: none is EdDSA */
+    struct operators *operators;       /* NULL: no weir_admin_token_file */
+    ngx_array_t rooms;                 /* struct room_conf */
+    bool has_rooms_rule;               /* weir_rooms was written */
     bool makes_rooms;
     struct settings made_settings; /* of rooms made by their first join */
     ngx_array_t gates;             /* of gate_conf.c: the rooms that gates name in so many words */

@@ -14,6 +14,26 @@
               "The shared memory that holds all rooms, and how many rooms it has place for (64 if not "    \
               "said). One zone serves the whole nginx. A reload keeps it, and everybody in it; another "   \
               "size or another number of rooms needs a restart.")                                          \
+    DIRECTIVE("weir_journal",                                                                              \
+              "weir_journal PATH [sync=always|interval=TIME|off] [segment=SIZE] [reserve=SIZE];",          \
+              "none: a restart forgets everybody", "http", NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE,            \
+              NGX_HTTP_MAIN_CONF_OFFSET, journal_directive,                                                \
+              "The folder in which the local engine writes down what happens, so that everybody has "      \
+              "their place again after a restart. It is made if it is not there, and belongs to "          \
+              "the workers' user; a relative PATH is relative to nginx's prefix. Nothing is "              \
+              "answered before it is written: a crash of any worker, of the master or of all at "          \
+              "once loses nothing, in any mode. `sync` says when it is also on the disk, and so "          \
+              "what a power cut may take. `always`: before every answer; nothing that was answered "       \
+              "is lost. `interval=TIME` (1s if nothing is said; 10ms at least): that often; up to "        \
+              "that time's joins and calls may be lost, and each of those people is back at their "        \
+              "own place when they poll; an enter, a leave and what an operator did are on the disk "      \
+              "before they are answered, and never lost. `off`: when the kernel sees fit; what it "        \
+              "had not written yet is lost, enters too. The journal is made of files of `segment` "        \
+              "(64m; 1m at least), two of which are there at any time. While less than `reserve` of "      \
+              "them is free (16m or a quarter of a segment; half of one at most) and the disk has "        \
+              "no room for another, nobody can join; everybody in line is served. Only one nginx "         \
+              "can use the folder. A reload takes other options, another PATH needs a restart. "           \
+              "nginx -t does not touch it.")                                                               \
     DIRECTIVE("weir_secret_file", "weir_secret_file PATH;", "none; required", "http",                      \
               NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, NGX_HTTP_MAIN_CONF_OFFSET, secret_directive,            \
               "The file with the master secret, relative to the folder of nginx.conf. It must be "         \

@@ -5,14 +5,19 @@
  */
 #include "nginx/health.h"
 
+#include "nginx/journal.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
 #include "nginx/text.h"
 #include "nginx/worker.h"
 
+#define READY_BYTES    64
+#define AWAITS_JOURNAL "the nginx before this one still has the journal"
+
 static ngx_int_t health_tell(ngx_http_request_t *r, ngx_uint_t status, struct span json);
 static ngx_int_t health_refuse(ngx_http_request_t *r);
 static ngx_int_t ready_tell(ngx_http_request_t *r);
+static ngx_int_t ready_refuse(ngx_http_request_t *r, const char *trouble);
 
 ngx_int_t health_handler(ngx_http_request_t *r)
 {
@@ -40,13 +45,23 @@ static ngx_int_t health_refuse(ngx_http_request_t *r)
 static ngx_int_t ready_tell(ngx_http_request_t *r)
 {
     struct engine *engine = worker_engine();
+    const struct journal *journal = conf_main(r)->journal;
+    if (journal != NULL && !journal->is_ready)
+        return ready_refuse(r, journal->is_ruined ? journal->why : AWAITS_JOURNAL);
     const char *trouble = engine->trouble(engine);
-    if (trouble == NULL)
-        return health_tell(r, NGX_HTTP_OK, SPAN("{\"status\":\"ready\"}"));
-    char json[256];
-    u_char *end = ngx_snprintf((u_char *)json, sizeof(json),
-                               "{\"status\":\"not ready\",\"missing\":[\"%s\"]}", trouble);
-    return health_tell(r, NGX_HTTP_SERVICE_UNAVAILABLE, (struct span){json, (size_t)(end - (u_char *)json)});
+    return trouble == NULL ? health_tell(r, NGX_HTTP_OK, SPAN("{\"status\":\"ready\"}"))
+                           : ready_refuse(r, trouble);
+}
+
+static ngx_int_t ready_refuse(ngx_http_request_t *r, const char *trouble)
+{
+    ngx_buf_t *body = reply_buffer(r, READY_BYTES + 2 * ngx_strlen(trouble));
+    if (body == NULL)
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    TEXT_ADD(body, "{\"status\":\"not ready\",\"missing\":[\"");
+    text_add_message(body, span_of(trouble));
+    TEXT_ADD(body, "\"]}");
+    return reply_json(r, NGX_HTTP_SERVICE_UNAVAILABLE, body);
 }
 
 static ngx_int_t health_tell(ngx_http_request_t *r, ngx_uint_t status, struct span json)

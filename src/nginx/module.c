@@ -8,6 +8,7 @@
 #include "nginx/gate.h"
 #include "nginx/gate_note.h"
 #include "nginx/identity.h"
+#include "nginx/journal.h"
 #include "nginx/mask.h"
 #include "nginx/page.h"
 #include "nginx/pass_conf.h"
@@ -18,6 +19,7 @@
 
 static ngx_int_t module_add_variables(ngx_conf_t *cf);
 static ngx_int_t module_init(ngx_conf_t *cf);
+static ngx_int_t module_settle(ngx_cycle_t *cycle);
 static ngx_int_t module_on_rewrite(ngx_http_request_t *r);
 static ngx_int_t phase_join(ngx_conf_t *cf, ngx_http_phases phase, ngx_http_handler_pt handler);
 static ngx_int_t phase_join_first(ngx_conf_t *cf, ngx_http_phases phase, ngx_http_handler_pt handler);
@@ -44,12 +46,12 @@ ngx_module_t ngx_http_weir_module = {
     commands,
     NGX_HTTP_MODULE,
     NULL, /* init master */
-    NULL, /* init module */
+    module_settle,
     worker_init,
     NULL, /* init thread */
     NULL, /* exit thread */
     worker_exit,
-    NULL, /* exit master */
+    journal_close,
     NGX_MODULE_V1_PADDING,
 };
 
@@ -62,7 +64,7 @@ static ngx_int_t module_add_variables(ngx_conf_t *cf)
 static ngx_int_t module_init(ngx_conf_t *cf)
 {
     struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
-    if (conf_check(cf) != NGX_OK)
+    if (conf_check(cf) != NGX_OK || zone_check_kept(cf) != NGX_OK)
         return NGX_ERROR;
     if (conf->need.what.len == 0)
         return NGX_OK;
@@ -73,6 +75,15 @@ static ngx_int_t module_init(ngx_conf_t *cf)
         phase_join(cf, NGX_HTTP_PRECONTENT_PHASE, gate_handler) != NGX_OK)
         return NGX_ERROR;
     return phase_join_first(cf, NGX_HTTP_LOG_PHASE, mask_on_log);
+}
+
+/* Nothing can go wrong with the configuration any more. */
+static ngx_int_t module_settle(ngx_cycle_t *cycle)
+{
+    struct main_conf *conf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_weir_module);
+    if (conf != NULL)
+        journal_settle(conf);
+    return NGX_OK;
 }
 
 static ngx_int_t module_on_rewrite(ngx_http_request_t *r)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * Every worker ticks, and the engine sees to it that time passes once: so a worker that hangs or dies stops nobody. The timer
- * is cancelable, or else a worker that is told to leave would wait for it for ever; until it has left it goes on ticking.
+ * is cancelable, or else a worker that is told to leave would wait for it for ever; until it has left it goes on ticking. While
+ * somebody waits for an answer it is not: nothing else of such a request would keep the worker.
  */
 #include "nginx/worker.h"
 
 #include "engine/local.h"
+#include "nginx/journal.h"
 
 static struct engine *engine;
 static ngx_event_t tick_event;
@@ -24,6 +26,8 @@ ngx_int_t worker_init(ngx_cycle_t *cycle)
     engine = local_engine_new(conf->zone);
     if (engine == NULL)
         return NGX_ERROR;
+    if (conf->journal != NULL && journal_begin(engine, conf, cycle->log) != NGX_OK)
+        return NGX_ERROR;
     if (cycle->log->log_level & NGX_LOG_DEBUG_CORE)
         engine->watch = watch_log;
     tick_connection.fd = (ngx_socket_t)-1;
@@ -41,7 +45,10 @@ void worker_exit(ngx_cycle_t *cycle)
         return;
     if (tick_event.timer_set)
         ngx_del_timer(&tick_event);
-    local_engine_free(engine);
+    bool is_asked = journal_is_busy(); /* by people who will not hear of it: nginx ends at once */
+    journal_end();
+    if (!is_asked)
+        local_engine_free(engine);
     engine = NULL;
 }
 
@@ -50,9 +57,15 @@ struct engine *worker_engine(void)
     return engine;
 }
 
+void worker_stay(bool stays)
+{
+    tick_event.cancelable = !stays;
+}
+
 static void tick_on_timer(ngx_event_t *event)
 {
     engine->tick(engine, ngx_current_msec);
+    journal_on_tick();
     ngx_add_timer(event, ROOM_TICK_MS);
 }
 

@@ -13,4 +13,7 @@ void worker_exit(ngx_cycle_t *cycle);
 /* NULL where no zone is configured: no handler of ours runs there. */
 struct engine *worker_engine(void);
 
+/* A worker that is told to leave stays for as long as this was last called with true. */
+void worker_stay(bool stays);
+
 #endif

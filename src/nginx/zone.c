@@ -12,34 +12,38 @@
  */
 #include "nginx/zone.h"
 
+#include "base/must.h"
 #include "engine/local.h"
+#include "nginx/journal.h"
 
 #define ROOMS_DEFAULT 64
 #define ROOMS_MOST    100000
 #define ZONE_TAG      ((void *)&ngx_http_core_module)
 #define HEAD_BYTES    ((size_t)ngx_pagesize)
 #define LAYOUT_BYTES  64
-#define LAYOUT        "weir zone 2, " /* raised where a change of meaning leaves every size as it was */
+#define LAYOUT        "weir zone 3, " /* raised where a change of meaning leaves every size as it was */
 
 /* What lies before the engine's block. It outlives configurations, and maybe the module that wrote it. */
 struct zone_head {
     char layout[LAYOUT_BYTES];
     uint32_t rooms_max;
     struct local_zone *zone;
+    struct journal journal;
 };
 
 static char *parameters_read(ngx_conf_t *cf, struct main_conf *conf, size_t *bytes);
-static char *size_check(ngx_conf_t *cf, struct main_conf *conf, ngx_str_t *name, size_t bytes);
-static ngx_shm_zone_t *zone_of_running_nginx(ngx_conf_t *cf, ngx_str_t *name);
+static char *size_check(ngx_conf_t *cf, struct main_conf *conf, size_t bytes);
+static ngx_shm_zone_t *zone_of_running_nginx(ngx_conf_t *cf);
 static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data);
 static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_options *options);
 static ngx_int_t zone_take_over(ngx_shm_zone_t *shm, const struct local_zone_options *options);
-static ngx_int_t rooms_put(ngx_shm_zone_t *shm);
+static bool layout_is_ours(const struct zone_head *head);
 static void layout_write(char out[LAYOUT_BYTES]);
+
+static ngx_str_t name = ngx_string("weir");
 
 char *zone_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
-    static ngx_str_t name = ngx_string("weir");
     struct main_conf *conf = data;
     size_t bytes;
     if (conf->shm != NULL)
@@ -47,7 +51,7 @@ char *zone_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     char *answer = parameters_read(cf, conf, &bytes);
     if (answer != NGX_CONF_OK)
         return answer;
-    answer = size_check(cf, conf, &name, bytes);
+    answer = size_check(cf, conf, bytes);
     if (answer != NGX_CONF_OK)
         return answer;
     conf->shm = ngx_shared_memory_add(cf, &name, bytes, ZONE_TAG);
@@ -77,7 +81,7 @@ static char *parameters_read(ngx_conf_t *cf, struct main_conf *conf, size_t *byt
     return NGX_CONF_OK;
 }
 
-static char *size_check(ngx_conf_t *cf, struct main_conf *conf, ngx_str_t *name, size_t bytes)
+static char *size_check(ngx_conf_t *cf, struct main_conf *conf, size_t bytes)
 {
     /* The slab's own head: a descriptor a page, and a few pages. */
     size_t least = local_zone_least_bytes(conf->rooms_max);
@@ -88,7 +92,7 @@ static char *size_check(ngx_conf_t *cf, struct main_conf *conf, ngx_str_t *name,
                            conf->rooms_max, (least + 1023) / 1024);
         return NGX_CONF_ERROR;
     }
-    ngx_shm_zone_t *running = zone_of_running_nginx(cf, name);
+    ngx_shm_zone_t *running = zone_of_running_nginx(cf);
     if (running != NULL && running->shm.size != bytes) {
         ngx_conf_log_error(
             NGX_LOG_EMERG, cf, 0,
@@ -100,17 +104,32 @@ static char *size_check(ngx_conf_t *cf, struct main_conf *conf, ngx_str_t *name,
     return NGX_CONF_OK;
 }
 
-static ngx_shm_zone_t *zone_of_running_nginx(ngx_conf_t *cf, ngx_str_t *name)
+static ngx_shm_zone_t *zone_of_running_nginx(ngx_conf_t *cf)
 {
     if (cf->cycle->old_cycle == NULL)
         return NULL;
     for (ngx_list_part_t *part = &cf->cycle->old_cycle->shared_memory.part; part != NULL; part = part->next) {
         ngx_shm_zone_t *zones = part->elts;
         for (ngx_uint_t i = 0; i < part->nelts; i++)
-            if (zones[i].tag == ZONE_TAG && span_equal(span_of_str(zones[i].shm.name), span_of_str(*name)))
+            if (zones[i].tag == ZONE_TAG && span_equal(span_of_str(zones[i].shm.name), span_of_str(name)))
                 return &zones[i];
     }
     return NULL;
+}
+
+ngx_int_t zone_check_kept(ngx_conf_t *cf)
+{
+    const struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
+    const ngx_shm_zone_t *running = conf->shm == NULL ? zone_of_running_nginx(cf) : NULL;
+    if (running == NULL)
+        return NGX_OK;
+    const struct zone_head *head = ((ngx_slab_pool_t *)running->shm.addr)->data;
+    if (!layout_is_ours(head) || head->journal.path[0] == '\0')
+        return NGX_OK;
+    ngx_log_error(
+        NGX_LOG_EMERG, cf->log, 0,
+        "weir_zone cannot be taken away in a reload while it has a weir_journal: restart nginx instead");
+    return NGX_ERROR;
 }
 
 static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data)
@@ -118,7 +137,10 @@ static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data)
     struct main_conf *conf = shm->data;
     struct local_zone_options options = {conf->rooms_max, conf->makes_rooms, conf->made_settings, 0};
     ngx_int_t answer = old_data != NULL ? zone_take_over(shm, &options) : zone_lay_out(shm, &options);
-    return answer == NGX_OK ? rooms_put(shm) : answer;
+    if (answer != NGX_OK)
+        return answer;
+    conf->rooms_are_pending = local_zone_is_awaiting(conf->zone);
+    return conf->rooms_are_pending ? NGX_OK : zone_put_rooms(conf, shm->shm.log);
 }
 
 static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_options *options)
@@ -128,6 +150,7 @@ static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_optio
     slab->log_nomem = 0;
     size_t bytes = slab->pfree * ngx_pagesize;
     struct zone_head *head = ngx_slab_alloc(slab, bytes);
+    must(sizeof(*head) <= HEAD_BYTES);
     if (head == NULL || bytes < HEAD_BYTES + local_zone_least_bytes(options->rooms_max)) {
         ngx_log_error(NGX_LOG_EMERG, shm->shm.log, 0, "weir_zone is too small");
         return NGX_ERROR;
@@ -140,16 +163,17 @@ static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_optio
     layout_write(head->layout);
     slab->data = head;
     conf->zone = head->zone;
-    return NGX_OK;
+    if (conf->journal_conf == NULL || ngx_test_config)
+        return NGX_OK;
+    conf->journal = &head->journal;
+    return journal_open(conf->journal, conf, conf->zone);
 }
 
 static ngx_int_t zone_take_over(ngx_shm_zone_t *shm, const struct local_zone_options *options)
 {
     struct main_conf *conf = shm->data;
-    const struct zone_head *head = ((ngx_slab_pool_t *)shm->shm.addr)->data;
-    char layout[LAYOUT_BYTES];
-    layout_write(layout);
-    if (ngx_strncmp(head->layout, layout, LAYOUT_BYTES) != 0) {
+    struct zone_head *head = ((ngx_slab_pool_t *)shm->shm.addr)->data;
+    if (!layout_is_ours(head)) {
         ngx_log_error(NGX_LOG_EMERG, shm->shm.log, 0,
                       "weir_zone was laid out by another version of the module: restart nginx instead");
         return NGX_ERROR;
@@ -160,25 +184,35 @@ static ngx_int_t zone_take_over(ngx_shm_zone_t *shm, const struct local_zone_opt
                       head->rooms_max, options->rooms_max);
         return NGX_ERROR;
     }
+    if (journal_keep(&head->journal, conf, head->zone, shm->shm.log) != NGX_OK)
+        return NGX_ERROR;
+    if (conf->journal_conf != NULL)
+        conf->journal = &head->journal;
     conf->zone = head->zone;
     local_zone_reconfigure(conf->zone, options);
     return NGX_OK;
 }
 
-static ngx_int_t rooms_put(ngx_shm_zone_t *shm)
+ngx_int_t zone_put_rooms(struct main_conf *conf, ngx_log_t *log)
 {
-    struct main_conf *conf = shm->data;
     struct room_conf *rooms = conf->rooms.elts;
     for (ngx_uint_t i = 0; i < conf->rooms.nelts; i++) {
         enum error error = local_zone_put_room(conf->zone, span_of_str(rooms[i].name), &rooms[i].settings);
         if (error == ERROR_NONE)
             continue;
-        ngx_log_error(NGX_LOG_EMERG, shm->shm.log, 0, "the room \"%V\" cannot be set up: %s", &rooms[i].name,
+        ngx_log_error(NGX_LOG_EMERG, log, 0, "the room \"%V\" cannot be set up: %s", &rooms[i].name,
                       error == ERROR_QUEUE_FULL ? "weir_zone has no place for another room"
                                                 : error_info(error)->meaning);
         return NGX_ERROR;
     }
     return NGX_OK;
+}
+
+static bool layout_is_ours(const struct zone_head *head)
+{
+    char layout[LAYOUT_BYTES];
+    layout_write(layout);
+    return ngx_strncmp(head->layout, layout, LAYOUT_BYTES) == 0;
 }
 
 /* With the sizes of everything that lies in the zone, so that a change of one cannot be forgotten here. */

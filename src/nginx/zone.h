@@ -8,4 +8,10 @@
 
 char *zone_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
+/* Once everything is read: a zone that has a journal is not left behind in a reload, with its folder locked for ever. */
+ngx_int_t zone_check_kept(ngx_conf_t *cf);
+
+/* The rooms that the file names. */
+ngx_int_t zone_put_rooms(struct main_conf *conf, ngx_log_t *log);
+
 #endif

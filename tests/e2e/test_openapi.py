@@ -82,7 +82,7 @@ def server(tmp_path_factory):
 @pytest.fixture(scope="module")
 def full_server(tmp_path_factory):
     """The zone is full, and somebody in it has been called."""
-    server = Nginx(tmp_path_factory.mktemp("openapi") / "full", rooms={"held": "rate=0.001 burst=1"}, zone="400k rooms=1")
+    server = Nginx(tmp_path_factory.mktemp("openapi") / "full", rooms={"held": "rate=0.001 burst=1"}, zone="800k rooms=1")
     server.start()
     server.called = server.api().ticket("held")
     join = ("POST", PREFIX + "join", {"event_id": "held"})

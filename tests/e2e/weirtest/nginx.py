@@ -34,7 +34,7 @@ FOLDERS = """\
 
 CONF = """\
 {user}
-daemon off;
+daemon {daemon};
 master_process on;
 worker_processes {workers};
 worker_rlimit_core 0;
@@ -109,11 +109,15 @@ class Nginx:
     module    path of the module, if not the one under test
     admin     names of operators, each of which gets a token; without any the operator's API is off
     api       False leaves the API, health and page locations out of the server
+    user      whom the workers run as, where root runs the tests; root if not said
+    preload   library that is loaded before all others; env   further environment
     """
+
+    daemon = "off"
 
     def __init__(self, folder, rooms=None, gate=None, zone="32m", auto=False, workers=2, http="", server="", main="",
                  events="", listen="", shop=SHOP, api=True, log_level="info", module=None,
-                 admin=()):
+                 admin=(), user="root", preload=None, env=None):
         self.dir = Path(folder)
         self.dir.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
@@ -121,6 +125,9 @@ class Nginx:
         self.workers = workers
         self.module = module or module_path()
         self.process = None
+        self.user = user
+        self.preload = preload
+        self.env = env or {}
         self.killed = set()
         self.expected = []
         self.secret_file = self.dir / "secret"
@@ -166,7 +173,8 @@ class Nginx:
         }}
 """
         self.conf = CONF.format(
-            user="user root;" if os.getuid() == 0 else "",
+            user=f"user {self.user};" if os.getuid() == 0 else "",
+            daemon=self.daemon,
             workers=self.workers,
             module=self.module,
             dir=self.dir,
@@ -294,13 +302,15 @@ class Nginx:
 
         Leaks are not looked for: nginx leaves its cycle pool to the end of the process. Unit tests look for them.
         """
+        preload = [str(self.preload)] if self.preload else []
         if os.environ.get("WEIR_VARIANT") != "asan":
-            return dict(os.environ)
+            return dict(os.environ, **self.env, **({"LD_PRELOAD": preload[0]} if preload else {}))
         runtime = subprocess.run(["gcc", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True)
         options = f"abort_on_error=1:log_path={self.dir}/sanitizer"
         return dict(
             os.environ,
-            LD_PRELOAD=runtime.stdout.strip(),
+            **self.env,
+            LD_PRELOAD=":".join([runtime.stdout.strip(), *preload]),
             ASAN_OPTIONS="detect_leaks=0:" + options,
             UBSAN_OPTIONS="print_stacktrace=1:" + options,
         )
