@@ -72,9 +72,11 @@ CALLS = [
     ("post", "rooms/{id}/clear", dict(id="nobody"), 404, "ROOM_NOT_FOUND"),
     ("delete", "rooms/{id}", dict(id="fresh"), 200, None),
     ("delete", "rooms/{id}", dict(id="nobody"), 404, "ROOM_NOT_FOUND"),
+    ("get", "journal", {}, 200, None),
     ("get", "{other}", {}, 404, "NOT_FOUND"),
     *(("options", path, {}, 405, "METHOD_NOT_ALLOWED")
-      for path in ("rooms", "rooms/{id}", "rooms/{id}/figures", "rooms/{id}/advance", "rooms/{id}/clear", "ticket", "stream")),
+      for path in ("rooms", "rooms/{id}", "rooms/{id}/figures", "rooms/{id}/advance", "rooms/{id}/clear", "ticket", "stream",
+                   "journal")),
 ]
 EVERYWHERE = [(method, path.removeprefix(PREFIX), how, status, code)
               for method, path in DOCUMENT.operations()
@@ -88,7 +90,7 @@ EVERYWHERE = [(method, path.removeprefix(PREFIX), how, status, code)
 def server(tmp_path_factory):
     server = Nginx(tmp_path_factory.mktemp("openapi") / "nginx", rooms={"held": "mode=hold", "now": "rate=100000"},
                    zone="16m rooms=3", admin=["ops"], server=SERVER,
-                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m;")
+                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m; weir_journal journal;")
     yield server.start()
     server.stop()
 
