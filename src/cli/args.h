@@ -18,7 +18,10 @@
     OPTION(ARRIVALS, "arrivals", "N", FOR_PLAN, "people expected: says how long until the last is called") \
     OPTION(POSITION, "position", "N", FOR_PLAN, "says how long the wait is at this position")              \
     OPTION(CAUTIOUS, "cautious", NULL, FOR_PLAN, "round down to figures that a person keeps in mind")      \
-    OPTION(ROOM, "room", "ID", FOR_PLAN, "name in the settings to paste (default shop)")                   \
+    OPTION(ROOM, "room", "ID", FOR_PLAN | FOR_JOURNAL,                                                     \
+           "the room: of the settings to paste (default shop), of the records to show")                    \
+    OPTION(FROM, "from", "SEQUENCE", FOR_JOURNAL, "show records from this number on, and no snapshot")     \
+    OPTION(LIMIT, "limit", "N", FOR_JOURNAL, "show at most so many records")                               \
     OPTION(ONCE, "once", NULL, FOR_TOP, "print one frame and end")                                         \
     OPTION(URL, "url", "URL", FOR_SERVER, "the server (default $WEIR_URL, else http://127.0.0.1:8000)")    \
     OPTION(TOKEN_FILE, "token-file", "PATH", FOR_SERVER,                                                   \
@@ -43,7 +46,8 @@ enum option_for {
     FOR_PLAN = 1,
     FOR_TOP = 2,
     FOR_SERVER = 4,
-    FOR_ALL = FOR_PLAN | FOR_TOP | FOR_SERVER,
+    FOR_JOURNAL = 8,
+    FOR_ALL = FOR_PLAN | FOR_TOP | FOR_SERVER | FOR_JOURNAL,
 };
 
 struct option_info {

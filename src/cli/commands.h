@@ -14,5 +14,6 @@ int rooms_run(const struct args *args);
 int room_run(const struct args *args);
 int ticket_run(const struct args *args);
 int top_run(const struct args *args);
+int journal_run(const struct args *args);
 
 #endif

@@ -42,6 +42,11 @@ static const struct command commands[] = {
      "weir ticket show -                the token comes on stdin, out of the shell's history\n",
      "what the server knows of a ticket or a pass"},
     {"top", FOR_SERVER | FOR_TOP, top_run, "weir top\n", "a live screen of all rooms; q ends it"},
+    {"journal", FOR_JOURNAL, journal_run,
+     "weir journal verify PATH          is it whole? and the state that it stands for\n"
+     "weir journal show PATH [OPTION …] its records, one a line\n"
+     "weir journal stat PATH            how much of what is in it\n",
+     "what is in the folder of weir_journal"},
     {"help", FOR_NONE, help_run, "weir help [COMMAND]\n", "this list, or how one command is used"},
 };
 

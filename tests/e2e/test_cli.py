@@ -23,52 +23,11 @@ from pathlib import Path
 
 import pytest
 
-from weirtest import free_port, module_path, wait_until
+from weirtest import free_port, wait_until
+from weirtest.command import TIMEOUT_SEC, Done, assert_one_line, binary, environment, run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 SEED = ["--capacity", "1000", "--requests", "6", "--failures", "15%", "--visit", "300", "--target", "80%"]
-TIMEOUT_SEC = 30
-
-
-class Done:
-    def __init__(self, code, out, err):
-        self.code, self.out, self.err = code, out, err
-
-    def json(self):
-        assert self.code == 0, self.err
-        return json.loads(self.out)
-
-    def lines(self):
-        assert self.code == 0, self.err
-        return self.out.splitlines()
-
-    def cells(self):
-        """{first word of a line: its other cells}; cells are two spaces apart."""
-        rows = (re.split(r" {2,}", line.strip()) for line in self.lines() if line.strip())
-        return {row[0]: row[1:] for row in rows}
-
-
-def binary():
-    return str(Path(module_path()).parent / "weir")
-
-
-def environment(**changed):
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("WEIR_") and name != "NO_COLOR"}
-    return {**kept, "TERM": "xterm", **changed}
-
-
-def run(*words, stdin="", env=None):
-    done = subprocess.run([binary(), *map(str, words)], input=stdin.encode(), capture_output=True, timeout=TIMEOUT_SEC,
-                          env=environment(**(env or {})))
-    return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
-
-
-def assert_one_line(done, code, *parts):
-    assert done.code == code, (done.out, done.err)
-    assert done.out == ""
-    assert done.err.startswith("weir: ") and done.err.endswith("\n") and done.err.count("\n") == 1, done.err
-    for part in parts:
-        assert part in done.err, done.err
 
 
 class Operator:
@@ -200,7 +159,7 @@ def test_wrong_usage_is_one_line_and_exit_2(words, part):
 def test_help_names_every_command_and_each_command_explains_itself():
     listed = run("help").lines()
     commands = [match[1] for line in listed if (match := re.match(r"  weir (\w+)", line))]
-    assert commands == ["plan", "rooms", "room", "ticket", "top", "help"]
+    assert commands == ["plan", "rooms", "room", "ticket", "top", "journal", "help"]
     assert run("--help").out == run("help").out
     for command in commands:
         told = run(command, "--help")
