@@ -49,6 +49,17 @@ bool args_suit(const struct args *args, unsigned commands, char *reason, size_t 
     return true;
 }
 
+bool args_suit_verb(const struct args *args, unsigned verbs, char *reason, size_t reason_size)
+{
+    for (size_t i = 0; i < OPTION_COUNT; i++)
+        if (args->values[i] != NULL && (option_list[i].commands & verbs) == 0) {
+            snprintf(reason, reason_size, "%s %s does not take --%s", args->words[0], args->words[1],
+                     option_list[i].written);
+            return false;
+        }
+    return true;
+}
+
 bool args_has(const struct args *args, enum option option)
 {
     return args->values[option] != NULL;

@@ -18,10 +18,19 @@
     OPTION(ARRIVALS, "arrivals", "N", FOR_PLAN, "people expected: says how long until the last is called") \
     OPTION(POSITION, "position", "N", FOR_PLAN, "says how long the wait is at this position")              \
     OPTION(CAUTIOUS, "cautious", NULL, FOR_PLAN, "round down to figures that a person keeps in mind")      \
-    OPTION(ROOM, "room", "ID", FOR_PLAN | FOR_JOURNAL,                                                     \
-           "the room: of the settings to paste (default shop), of the records to show")                    \
+    OPTION(ROOM, "room", "ID", FOR_PLAN | FOR_JOURNAL | FOR_PASS,                                          \
+           "the room: of the settings to paste (default shop), of the records to show, of the pass")       \
     OPTION(FROM, "from", "SEQUENCE", FOR_JOURNAL, "show records from this number on, and no snapshot")     \
     OPTION(LIMIT, "limit", "N", FOR_JOURNAL, "show at most so many records")                               \
+    OPTION(TIER, "tier", "N", FOR_EXPORT | FOR_PASS, "1 or 2: whose passes (mint: default 2)")             \
+    OPTION(ALG, "alg", "hs256|eddsa", FOR_EXPORT | FOR_PASS, "what signs passes (default hs256)")          \
+    OPTION(ID, "id", "K", FOR_EXPORT | FOR_MINT, "the key (mint: default the one that signs)")             \
+    OPTION(SECRET, "secret", NULL, FOR_EXPORT, "export: give the HS256 key away, which makes passes too")  \
+    OPTION(NEXT, "next", NULL, FOR_ROTATE, "rotate: the new key verifies, and does not sign yet")          \
+    OPTION(DROP_OLDEST, "drop-oldest", NULL, FOR_ROTATE, "rotate: the last key ends, and all it signed")   \
+    OPTION(UID, "uid", "WHO", FOR_PASS, "whose pass it is (mint: default somebody anonymous)")             \
+    OPTION(TTL, "ttl", "SECONDS", FOR_MINT, "mint: how long it is valid (default 3600)")                   \
+    OPTION(KEY_FILE, "key-file", "PATH", FOR_PASS, "the file of weir_pass_key, for --tier")                \
     OPTION(ONCE, "once", NULL, FOR_TOP, "print one frame and end")                                         \
     OPTION(URL, "url", "URL", FOR_SERVER, "the server (default $WEIR_URL, else http://127.0.0.1:8000)")    \
     OPTION(TOKEN_FILE, "token-file", "PATH", FOR_SERVER,                                                   \
@@ -47,7 +56,14 @@ enum option_for {
     FOR_TOP = 2,
     FOR_SERVER = 4,
     FOR_JOURNAL = 8,
-    FOR_ALL = FOR_PLAN | FOR_TOP | FOR_SERVER | FOR_JOURNAL,
+    FOR_SHOW = 16,
+    FOR_EXPORT = 32,
+    FOR_ROTATE = 64,
+    FOR_KEY = FOR_SHOW | FOR_EXPORT | FOR_ROTATE,
+    FOR_MINT = 128,
+    FOR_CHECK = 256,
+    FOR_PASS = FOR_MINT | FOR_CHECK,
+    FOR_ALL = FOR_PLAN | FOR_TOP | FOR_SERVER | FOR_JOURNAL | FOR_KEY | FOR_PASS,
 };
 
 struct option_info {
@@ -72,6 +88,9 @@ bool args_read(int argc, char *const argv[], struct args *args, char *reason, si
 
 /* False, with `reason`, when an option was given that these commands (bits of option_for) do not take. */
 bool args_suit(const struct args *args, unsigned commands, char *reason, size_t reason_size);
+
+/* The same for a command of several verbs, by what its second word takes. */
+bool args_suit_verb(const struct args *args, unsigned verbs, char *reason, size_t reason_size);
 
 bool args_has(const struct args *args, enum option option);
 

@@ -15,5 +15,7 @@ int room_run(const struct args *args);
 int ticket_run(const struct args *args);
 int top_run(const struct args *args);
 int journal_run(const struct args *args);
+int key_run(const struct args *args);
+int pass_run(const struct args *args);
 
 #endif

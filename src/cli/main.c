@@ -47,6 +47,16 @@ static const struct command commands[] = {
      "weir journal show PATH [OPTION …] its records, one a line\n"
      "weir journal stat PATH            how much of what is in it\n",
      "what is in the folder of weir_journal"},
+    {"key", FOR_KEY, key_run,
+     "weir key show FILE                the keys of a secret file: ids, and what each is for; no secrets\n"
+     "weir key export FILE --tier N     what a service verifies passes with; --json as a JWK Set\n"
+     "weir key rotate FILE              puts a new key in front; the old ones go on verifying\n",
+     "the secret file: look at it, rotate it, give a service its key"},
+    {"pass", FOR_PASS, pass_run,
+     "weir pass mint FILE --room ID     a pass of the keys in a secret file, for tests\n"
+     "weir pass verify FILE TOKEN       what is in a pass, or why it is refused\n"
+     "weir pass verify FILE -           the pass comes on stdin, out of the shell's history\n",
+     "make or check a pass, without a server"},
     {"help", FOR_NONE, help_run, "weir help [COMMAND]\n", "this list, or how one command is used"},
 };
 

@@ -3,16 +3,14 @@
  * `weir ticket show TOKEN`: what the server knows of a ticket, for whoever answers "I was in line and now I am not".
  * The token opens someone's place, so it can come on stdin, out of the shell's history.
  */
-#include "base/ascii.h"
 #include "cli/api.h"
 #include "cli/commands.h"
 #include "cli/field.h"
 #include "cli/say.h"
+#include "cli/token_word.h"
 
 #include <stdio.h>
 #include <string.h>
-
-#define TICKET_MAX 4096
 
 static const struct field fields[] = {
     {"kind", "kind", FIELD_WORD},
@@ -31,18 +29,16 @@ static const struct field fields[] = {
     {"trusted", "of a trusted identity", FIELD_FLAG},
 };
 
-static int ticket_read(const char *word, char token[TICKET_MAX]);
-
 int ticket_run(const struct args *args)
 {
-    char token[TICKET_MAX];
+    char token[TOKEN_WORD_MAX];
     struct api *api;
     json_t *answer;
     int exit_code;
 
     if (args->count != 3 || strcmp(args->words[1], "show") != 0)
         return say_usage("ticket is used as: weir ticket show TOKEN, or - to read the token from stdin");
-    exit_code = ticket_read(args->words[2], token);
+    exit_code = token_word_read(args->words[2], token);
     if (exit_code != 0)
         return exit_code;
     api = api_new(args, &exit_code);
@@ -58,21 +54,4 @@ int ticket_run(const struct args *args)
     json_decref(answer);
     api_free(api);
     return exit_code;
-}
-
-/* Printable ASCII is all that a token can be; anything else is a mistake in pasting. */
-static int ticket_read(const char *word, char token[TICKET_MAX])
-{
-    if (strcmp(word, "-") == 0) {
-        if (fgets(token, TICKET_MAX, stdin) == NULL)
-            return say_usage("there is no token on stdin");
-        token[strcspn(token, "\r\n")] = '\0';
-    } else {
-        snprintf(token, TICKET_MAX, "%s", word);
-    }
-    if (*token == '\0' || strlen(token) == TICKET_MAX - 1)
-        return say_usage("a token has 1 to %d characters", TICKET_MAX - 2);
-    if (!ascii_all_visible(span_of(token)))
-        return say_usage("a token has no spaces and nothing but printable ASCII in it");
-    return 0;
 }
