@@ -1,31 +1,25 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Workers are killed at random moments and in the middle of operations, while people join, poll, enter and leave.
 
-The people live in a process of their own, so that they are not slowed down by what is done to the workers; they check
-all that they are told (weirtest/people.py). (Failure N: see the list of known failures of systems like this.)
+The people check all that they are told (weirtest/hall.py). (Failure N: see the list of known failures of systems like this.)
 """
 
-import asyncio
-import multiprocessing
 import os
 import random
-import time
-import traceback
 
-from weirtest import Caller, Person, wait_until
+from weirtest import hall, wait_until
+from weirtest.hall import Crowd
 from weirtest.locks import kill_inside
 
 IS_ASAN = os.environ.get("WEIR_VARIANT") == "asan"
 KILLS = int(os.environ.get("WEIR_KILLS", "12" if IS_ASAN else "50"))
-CONNECTIONS = 30
-MAX_ACTIVE, RATE, BURST = 20, 150, 20
 # About what an operation takes. One that takes less is met at its end.
 STEPS = 8000 if IS_ASAN else 2000
 
 
 def test_the_room_stays_whole_and_unlocked_when_workers_are_killed(weir):
     """Failures 52 (a lock held for ever), 14 (limits), 21 (a lost answer repeated), 4 (a number given twice)."""
-    server = weir(workers=3, rooms={"hall": f"rate={RATE} burst={BURST} max_active={MAX_ACTIVE} seen_ttl_sec=300"})
+    server = weir(workers=3, rooms={hall.ROOM: hall.SETTINGS})
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -47,7 +41,7 @@ def test_the_room_stays_whole_and_unlocked_when_workers_are_killed(weir):
 
 def test_a_worker_that_dies_in_a_reload_takes_nobody_with_it(weir):
     """Failure 52, where the lock's owner belongs to the workers that are about to leave."""
-    server = weir(workers=2, rooms={"hall": f"rate={RATE} burst={BURST} max_active={MAX_ACTIVE} seen_ttl_sec=300"})
+    server = weir(workers=2, rooms={hall.ROOM: hall.SETTINGS})
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
     chance = random.Random(seed)
@@ -67,126 +61,3 @@ def kill_one_inside(server, chance):
     pids = wait_until(lambda: len(living(server)) == server.workers and living(server), 10, "every worker back")
     chance.shuffle(pids)
     server.expect_worker_death(kill_inside(pids, chance.randrange(1, STEPS)))
-
-
-class Crowd:
-    """The people, in a process of their own from `with` to its end. Then they all go in, in order, and leave."""
-
-    def __init__(self, port, seed):
-        self.answers = multiprocessing.Value("Q", 0)
-        self.is_over = multiprocessing.Event()
-        self.ours, theirs = multiprocessing.Pipe()
-        self.process = multiprocessing.Process(target=live, args=(port, seed, self.answers, self.is_over, theirs))
-
-    def __enter__(self):
-        self.process.start()
-        return self
-
-    def wait_for_answers(self, more):
-        """Somebody is answered within seconds, always: else a lock is held for ever."""
-        until = self.answers.value + more
-        wait_until(lambda: self.answers.value >= until or self.ours.poll(), 20, f"{more} answers", 0.0005)
-        assert not self.ours.poll(), self.ours.recv()
-
-    def __exit__(self, kind, *_):
-        try:
-            if kind is None:
-                self.is_over.set()
-                assert self.ours.poll(60), "the line did not drain within 60 s"
-                problem, self.broken = self.ours.recv()
-                assert not problem, problem
-        finally:
-            self.process.kill()
-            self.process.join()
-
-
-def live(port, seed, answers, is_over, pipe):
-    """What the process does. Sends (what went wrong or None, connections that broke)."""
-    hall = Hall(port, seed, answers, is_over)
-    try:
-        asyncio.run(hall.live())
-        pipe.send((None, sum(caller.broken for caller in hall.callers)))
-    except BaseException:
-        pipe.send((traceback.format_exc(), 0))
-
-
-class Hall:
-    def __init__(self, port, seed, answers, is_over):
-        self.chance = random.Random(seed)
-        self.answers, self.is_over = answers, is_over
-        self.callers = [Caller(port) for _ in range(CONNECTIONS)]
-        self.people, self.inside, self.calls = [], set(), 0
-        self.began = time.monotonic()
-
-    async def live(self):
-        await asyncio.gather(*(self.visits(caller) for caller in self.callers))
-        await self.drain()
-        counts = sorted(person.count for person in self.people)
-        assert counts == list(range(1, len(counts) + 1)), "a place was lost or given twice"
-
-    async def visits(self, caller):
-        """One after the other over this connection, four in line at a time."""
-        line = []
-        while not self.is_over.is_set():
-            if len(line) < 4:
-                line.append(await self.newcomer(caller))
-            person = self.chance.choice(line)
-            await self.step(person)
-            self.answers.value += 1
-            if person.has_left:
-                line.remove(person)
-
-    async def newcomer(self, caller):
-        person = Person(caller, "hall", f"visitor {len(self.people)}")
-        person.has_left = False
-        self.people.append(person)
-        await person.join()
-        self.note(person)
-        return person
-
-    async def step(self, person):
-        """Mostly what changes much: a poll that was cut short would hardly show."""
-        what = self.chance.random()
-        if what < 0.4:
-            await self.leave(person)
-        elif person.is_ready or what < 0.5:
-            await person.enter()
-        elif what < 0.6:
-            await person.join()
-        elif what < 0.7:
-            await person.say_goodbye()
-            await person.poll()
-        else:
-            await person.poll()
-        self.note(person)
-
-    async def leave(self, person):
-        self.calls -= person in self.inside and not person.granted  # the turn is given back to the pace
-        self.inside.discard(person)  # from here on the server may have given the slot away
-        person.has_left = True
-        await person.leave()
-
-    def note(self, person):
-        """The limits, as far as they can be seen from outside: of those told, and not yet gone."""
-        if person.has_left or not person.is_ready or person in self.inside:
-            return
-        self.inside.add(person)
-        self.calls += 1
-        assert len(self.inside) <= MAX_ACTIVE, self.inside
-        elapsed = time.monotonic() - self.began
-        assert self.calls <= BURST + RATE * elapsed + 1, f"{self.calls} calls in {elapsed} s"
-
-    async def drain(self):
-        """Asks everybody, last place first. Who stands before somebody that was seen called must have been called, too."""
-        waiting = {person.count: person for person in self.people if not person.has_left}
-        while waiting:
-            called = 0
-            for count in sorted(waiting, reverse=True):
-                person = waiting[count]
-                await person.poll()
-                assert not called or person.is_ready, f"{called} was called before {person}"
-                self.note(person)
-                if person.is_ready:
-                    called = max(called, count)
-                    assert await person.enter()
-                    await self.leave(waiting.pop(count))

@@ -49,6 +49,23 @@ class Caller:
             self.streams = None
 
 
+class Patient(Caller):
+    """Goes on asking while the whole server is away."""
+
+    AWAY_SEC = 60
+
+    async def call(self, method, path, body=None, headers=None):
+        until = asyncio.get_running_loop().time() + self.AWAY_SEC
+        while True:
+            try:
+                return await asyncio.wait_for(self._try(method, path, body, headers), ANSWER_SEC)
+            except (OSError, EOFError) as broken:
+                self.broken += 1
+                self.close()
+                assert asyncio.get_running_loop().time() < until, f"{method} {path}: {broken} for {self.AWAY_SEC} s"
+            await asyncio.sleep(0.01)  # as a browser waits before it tries again
+
+
 class Shared(Caller):
     """A connection of several people, who wait for each other."""
 
