@@ -13,13 +13,16 @@ import re
 import select
 import struct
 import subprocess
+import threading
 import time
 from datetime import datetime, timezone
 
 import pytest
 
+from weirtest import at_once
 from weirtest import journal as j
 from weirtest.command import TIMEOUT_SEC, Done, assert_one_line, binary, environment, run
+from weirtest.hammer import Hammer, request_of
 
 NUMBER = 53720  # of the room `concert`
 SEGMENT = "journal-0000000000000000"
@@ -500,3 +503,148 @@ def test_the_bar_is_gone_before_an_error_is_said(folder):
     os.truncate(path, 48 << 20)
     code, _, terminal = on_a_terminal("journal", "verify", folder)
     assert code == 1 and re.search(r"\r\x1b\[Kweir: [^\r\n]+\r\n$", terminal), terminal
+
+
+# --- a journal that nginx wrote
+
+WORDS = {j.ROOM: "room", j.SYNCED: "synced", j.END: "end", j.CLOSED: "closed", j.ZONE: "zone"}
+PARTS = {j.FACE: "face", j.TICKETS: "tickets", j.GONE: "gone", j.AWAY: "away", j.KEY: "key", j.MADE: "made", j.SETTINGS: "settings",
+         j.TERMS: "terms", j.EPOCHS: "epochs", j.CLEARED: "cleared", j.OVER: "over", j.PEOPLE: "people"}
+
+
+def joins(server, room, people):
+    answers = at_once(server.port, [("POST", "/api/v1/queue/join", {"event_id": room})] * people)
+    assert {answer.status for answer in answers} == {202}, answers
+    return [answer.json()["waiting_token"] for answer in answers]
+
+
+def an_evening(weir, **kwargs):
+    """A server at which something of everything happened, and what its operator saw last: {state: people}."""
+    server = weir(http="weir_journal journal;", admin=["ops"], **kwargs,
+                  rooms={"line": "mode=hold seen_ttl_sec=300", "hall": "rate=1000 burst=20 max_active=20 seen_ttl_sec=300"})
+    line, hall = joins(server, "line", 40), joins(server, "hall", 30)
+    ready = [token for token in hall if server.api().status(token).json()["ready_for_entry"]]
+    assert [server.api().enter(token).status for token in ready[:5]] == [200] * 5
+    assert server.api().join("line", headers={"Idempotency-Key": "mine"}).status == 202
+    assert [server.api().leave(token).status for token in line[:3]] == [200] * 3
+    operator = server.admin()
+    assert operator.patch("line", rate=7).status == 200
+    assert operator.put("extra", mode="hold").status == 201
+    joins(server, "extra", 4)
+    assert operator.clear("extra").status == 200 and operator.delete("extra").status == 200
+    seen = [operator.figures(room).json() for room in ("line", "hall")]
+    return server, {state: sum(figures[state] for figures in seen) for state in ("waiting", "away", "called", "entered", "active")}
+
+
+def iso(time_ms):
+    moment = datetime.fromtimestamp(time_ms // 1000, timezone.utc)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{time_ms % 1000:03}Z"
+
+
+def assert_as_the_second_reader_says(folder):
+    """Every record, its number, time, type, place and room; and the counts of them."""
+    second = j.Journal(folder)
+    records = [(record, True) for record in second.snapshot_records] + [(record, False) for record in second.records]
+    told = shown(folder)
+    assert [(one["sequence"], one["time"], one["type"], one["file"], one["offset"], one["snapshot"], one["room"]) for one in told] \
+        == [(record.sequence, iso(record.time_ms), WORDS[record.type], record.file, record.offset, is_snapshot,
+             second.names.get(record.number)) for record, is_snapshot in records]
+    assert [[part["part"] for part in one["parts"]] for one in told if one["type"] == "room"] \
+        == [[PARTS[kind] for kind, _ in record.parts] for record, _ in records if record.type == j.ROOM]
+    numbers = [record.sequence for record in second.records]
+    assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+
+    stat = look("stat", folder, "--json").json()
+    verdict = look("verify", folder, "--json").json()
+    assert stat["records"] == verdict["records"] == len(second.records)
+    assert stat["snapshot_records"] == len(second.snapshot_records)
+    for word in WORDS.values():
+        counted = next(row for row in stat["types"] if row["type"] == word)
+        assert counted["records"] == sum(WORDS[record.type] == word for record in second.records)
+    assert verdict["next_sequence"] == numbers[-1] + 1
+    assert {file["file"]: file["records"] for file in stat["files"] if file["records"]} \
+        == {name: sum(record.file == name for record, _ in records) for name in {record.file for record, _ in records}}
+    return second, verdict
+
+
+@pytest.mark.parametrize("end", ["stop", "kill"])
+def test_what_nginx_wrote_is_told_as_a_second_reader_reads_it(weir, end):
+    server, seen = an_evening(weir)
+    getattr(server, end)()
+    folder = server.dir / "journal"
+    second, verdict = assert_as_the_second_reader_says(folder)
+    assert verdict["people"] == seen and verdict["rooms"] == 2 and verdict["whole"] is True and verdict["loss"] is False
+    assert verdict["closed"] is (end == "stop") and verdict["sync"] == "interval"
+    text = look("show", folder).out
+    for words in ("place 1 waiting (", "called", "entered (", " done", "settings 2 of the API: rate=7", "a key for place",
+                  "made with epoch", "cleared", "deleted", "on the disk up to position"):
+        assert words in text, words
+    assert set(re.findall(r"Z  room +(\S+)", text)) == {"line", "hall", "extra"}
+
+
+def test_no_more_of_a_holder_is_shown_than_its_first_8_digits(weir):
+    server, _ = an_evening(weir)
+    server.stop()
+    folder = server.dir / "journal"
+    holders = {holder.hex() for record in j.Journal(folder).records for holder in record.holders}
+    said = look("show", folder).out + look("show", folder, "--json").out + look("stat", folder).out + look("verify", folder).out
+    assert len(holders) > 70
+    for holder in holders:
+        assert holder[:8] in said and holder[:9] not in said and holder[8:] not in said
+
+
+def test_the_hash_is_the_same_after_a_restart_and_of_a_copy(weir, tmp_path):
+    server, _ = an_evening(weir)
+    server.stop()
+    before = look("verify", server.dir / "journal", "--json").json()
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for name, (_, _, content) in contents(server.dir / "journal").items():
+        (copy / name).write_bytes(content)
+    assert look("verify", copy, "--json").json() == before
+    server.start()
+    server.stop()
+    after = look("verify", server.dir / "journal", "--json").json()
+    assert after["hash"] == before["hash"] and after["next_sequence"] > before["next_sequence"]
+    server.start()
+    joins(server, "line", 1)
+    server.stop()
+    assert look("verify", server.dir / "journal", "--json").json()["hash"] != before["hash"]
+
+
+def snapshots(folder):
+    return {path.name for path in folder.glob("snapshot-0*")}
+
+
+def test_it_can_be_asked_while_nginx_writes_and_compacts(weir):
+    """Whatever is being written, renamed or removed meanwhile: never a damage that is none."""
+    server = weir(http="weir_journal journal segment=4m reserve=1m;", zone="256m", rooms={"line": "mode=hold seen_ttl_sec=300"})
+    folder, over = server.dir / "journal", threading.Event()
+
+    def come():
+        hammer = Hammer(server.port)
+        while not over.is_set():
+            hammer.strike(request_of("POST", "/api/v1/queue/join", '{"event_id":"line"}'))
+        hammer.close()
+
+    crowd = threading.Thread(target=come)
+    crowd.start()
+    try:
+        asked, taken, deadline = 0, set(), time.monotonic() + 60
+        while len(taken) < 3 or asked < 10:
+            assert time.monotonic() < deadline, f"compacted {len(taken)} times, asked {asked} times"
+            for form in ("verify", "stat", "show"):
+                done = run("journal", form, folder)
+                assert done.code == 0 or (form == "show" and "compacted while it was read" in done.err), done.err
+                taken |= snapshots(folder)
+            asked += 1
+    finally:
+        over.set()
+        crowd.join()
+    server.stop()
+    assert look("verify", folder, "--json").json()["people"]["waiting"] == len(
+        {holder for record in shown(folder) for part in record.get("parts", []) for holder in part_places(part)})
+
+
+def part_places(part):
+    return [ticket["place"] for ticket in part.get("tickets", [])]
