@@ -5,7 +5,8 @@
  * request on to another location (error_page, try_files, X-Accel-Redirect), for that location's own gate.
  *
  * First the signature of what was presented, then the session that it names, which counts as being seen: the signature alone
- * opens nothing, for the session may be over. Only without any such pass is the line's room itself asked: it may be open.
+ * opens nothing, for the session may be over. Only without any such pass is the line's room itself asked: it may be open, or
+ * have a slot for somebody who comes now (gate_admit.c).
  *
  * A subrequest of a main request that itself stands before the same rooms is let by. It happens either before the main
  * request comes to its gate (auth_request), and then delivers nothing, or behind it. Any other subrequest is judged by itself.
@@ -14,6 +15,7 @@
 
 #include "base/room_id.h"
 #include "engine/place.h"
+#include "nginx/gate_admit.h"
 #include "nginx/gate_body.h"
 #include "nginx/gate_refuse.h"
 #include "nginx/gate_state.h"
@@ -35,10 +37,6 @@ static enum gate_move pass_touch(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move pass_touched(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move line_look(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move line_judge(ngx_http_request_t *r, struct gate *gate);
-static enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum engine_op op, struct span room,
-                               gate_step *then);
-static enum gate_move gate_decide(struct gate *gate, enum gate_outcome outcome);
-static enum gate_move gate_deny(struct gate *gate, enum error error);
 static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate);
 static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate *gate);
 
@@ -209,12 +207,23 @@ static enum gate_move line_judge(ngx_http_request_t *r, struct gate *gate)
 {
     const struct engine_call *call = &request_of(r)->call.engine;
     gate->is_open = call->error == ERROR_NONE && call->settings.mode == MODE_OPEN;
+    if (call->error == ERROR_ENGINE_UNAVAILABLE)
+        return gate_deny(gate, call->error);
+    bool is_too_low = call->error == ERROR_NONE && (int)call->settings.tier < gate->conf->tier;
+    if (is_too_low)
+        ngx_log_error(
+            NGX_LOG_WARN, r->connection->log, 0,
+            "weir: no pass of the room \"%*s\" opens its gate: the room gives tier 1, the gate wants tier 2",
+            gate->line.len, gate->line.data);
     /* A room that nobody has joined yet gives passes to those who do. */
-    return gate_deny(gate, call->error == ERROR_ENGINE_UNAVAILABLE ? call->error : ERROR_ADMISSION_REQUIRED);
+    if (is_too_low || !gate_may_admit(r, gate))
+        return gate_deny(gate, ERROR_ADMISSION_REQUIRED);
+    gate->step = gate_admit;
+    return GATE_ON;
 }
 
-static enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum engine_op op, struct span room,
-                               gate_step *then)
+enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum engine_op op, struct span room,
+                        gate_step *then)
 {
     struct engine_call *call = &request_of(r)->call.engine;
     call->op = op;
@@ -223,13 +232,13 @@ static enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum en
     return GATE_ASK;
 }
 
-static enum gate_move gate_decide(struct gate *gate, enum gate_outcome outcome)
+enum gate_move gate_decide(struct gate *gate, enum gate_outcome outcome)
 {
     gate->outcome = outcome;
     return GATE_END;
 }
 
-static enum gate_move gate_deny(struct gate *gate, enum error error)
+enum gate_move gate_deny(struct gate *gate, enum error error)
 {
     gate->error = error;
     if (gate->is_open)
@@ -256,7 +265,7 @@ static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate)
 
 static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate *gate)
 {
-    bool has_pass = gate->outcome == GATE_PASSED;
+    bool has_pass = gate->outcome == GATE_PASSED || gate->outcome == GATE_ADMITTED;
     const struct pass_claims *pass = &gate->passes.of[gate->at];
     if (headers_begin(r) != NGX_OK || headers_add(r, SPAN("X-Weir-Room"), SPAN("x-weir-room"),
                                                   has_pass ? pass->room : gate->line) != NGX_OK)

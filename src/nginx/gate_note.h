@@ -8,13 +8,16 @@
  */
 
 #include "nginx/conf.h"
+#include "nginx/identity.h"
+#include "nginx/pass_give.h"
 
 /* OUTCOME(name, word, whether the request goes on, what it means) */
-#define GATE_OUTCOME_LIST(OUTCOME)                                            \
-    OUTCOME(PASSED, "passed", true, "with a living pass")                     \
-    OUTCOME(OPEN, "open", true, "without one: the room is in mode `open`")    \
-    OUTCOME(PREFLIGHT, "preflight", true, "a CORS preflight, which has none") \
-    OUTCOME(REFUSED, "refused", false, "no pass, and no way in now")          \
+#define GATE_OUTCOME_LIST(OUTCOME)                                                          \
+    OUTCOME(PASSED, "passed", true, "with a living pass")                                   \
+    OUTCOME(ADMITTED, "admitted", true, "joined, called and let in with this very request") \
+    OUTCOME(OPEN, "open", true, "without one: the room is in mode `open`")                  \
+    OUTCOME(PREFLIGHT, "preflight", true, "a CORS preflight, which has none")               \
+    OUTCOME(REFUSED, "refused", false, "no pass, and no way in now")                        \
     OUTCOME(UNAVAILABLE, "unavailable", false, "the engine could not be asked")
 
 enum gate_outcome {
@@ -25,8 +28,14 @@ enum gate_outcome {
         GATE_OUTCOME_COUNT
 };
 
+#define GATE_GIVEN_MAX 4
+
 struct gate_note {
     enum gate_outcome outcome; /* of the last gate it came to */
+    bool has_visitor;          /* somebody who had no cookie was made one */
+    struct visitor visitor;
+    struct pass_given given[GATE_GIVEN_MAX]; /* passes that go out with the answer */
+    size_t given_count;
 };
 
 /* Of the main request. Made on first use; NULL: out of memory. */

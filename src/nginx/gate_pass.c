@@ -17,6 +17,7 @@
 
 static bool headers_try(ngx_http_request_t *r, struct gate *gate);
 static bool cookies_try(ngx_http_request_t *r, struct gate *gate);
+static bool given_try(ngx_http_request_t *r, struct gate *gate);
 static bool token_try(ngx_http_request_t *r, struct gate *gate, struct span token);
 static bool token_read(ngx_http_request_t *r, const struct gate *gate, struct span token,
                        struct pass_claims *out);
@@ -28,11 +29,13 @@ static bool is_better(const struct pass_claims *a, const struct pass_claims *b);
 void gate_passes_find(ngx_http_request_t *r, struct gate *gate)
 {
     gate->passes.count = 0;
-    if (!headers_try(r, gate) || !cookies_try(r, gate) || !token_try(r, gate, gate_body_field(r, gate->conf)))
+    gate->passes.are_disputed = !headers_try(r, gate) || !cookies_try(r, gate) || !given_try(r, gate) ||
+                                !token_try(r, gate, gate_body_field(r, gate->conf));
+    if (gate->passes.are_disputed)
         gate->passes.count = 0;
 }
 
-/* This and the next three: false if two passes contradict each other. */
+/* This and the next four: false if two passes contradict each other. */
 static bool headers_try(ngx_http_request_t *r, struct gate *gate)
 {
     const struct sent *sent = &request_of(r)->sent;
@@ -59,6 +62,16 @@ static bool cookies_try(ngx_http_request_t *r, struct gate *gate)
             if (!token_try(r, gate, cookie))
                 return false;
     }
+    return true;
+}
+
+/* The client has it only when it has the answer; but error_page may have sent the request here after another gate. */
+static bool given_try(ngx_http_request_t *r, struct gate *gate)
+{
+    const struct gate_note *note = gate_note_peek(r);
+    for (size_t i = 0; note != NULL && i < note->given_count; i++)
+        if (!token_try(r, gate, note->given[i].token))
+            return false;
     return true;
 }
 

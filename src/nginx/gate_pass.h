@@ -15,12 +15,13 @@ struct gate;
 struct gate_passes {
     struct pass_claims of[GATE_PASSES_MAX];
     size_t count;
+    bool are_disputed;
 };
 
 /*
- * Looks at x-queue-entry-token, at a Bearer, at the cookies of the gate's rooms and, where the gate says so, at the body, which
- * must be there by now. Whatever is no pass of ours, for this gate, for now and for this visitor is passed over. Where two that
- * are name different holders for one room, there are none.
+ * Looks at x-queue-entry-token, at a Bearer, at the cookies of the gate's rooms, at what this very request was given and, where the
+ * gate says so, at the body, which must be there by now. Whatever is no pass of ours, for this gate, for now and for this visitor is passed over. Where two that
+ * are name different holders for one room, there are none, and they are disputed.
  */
 void gate_passes_find(ngx_http_request_t *r, struct gate *gate);
 

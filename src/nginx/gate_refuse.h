@@ -4,6 +4,7 @@
 
 /* What a gate says to those whom it does not let by. */
 
+#include "nginx/conf.h"
 #include "nginx/gate_state.h"
 
 /* Somebody looks at a page: not a script, not a picture. */

@@ -8,6 +8,7 @@
  */
 
 #include "base/error.h"
+#include "engine/engine.h"
 #include "nginx/gate.h"
 #include "nginx/gate_note.h"
 #include "nginx/gate_pass.h"
@@ -36,5 +37,13 @@ struct gate {
     char session[PASS_ID_LEN];
     char tier[1];
 };
+
+/* For steps, to return: the engine is asked this about the room, and answers to `then`. */
+enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum engine_op op, struct span room,
+                        gate_step *then);
+enum gate_move gate_decide(struct gate *gate, enum gate_outcome outcome);
+
+/* There is no pass, for this reason; an open room lets by all the same. */
+enum gate_move gate_deny(struct gate *gate, enum error error);
 
 #endif

@@ -7,6 +7,7 @@
 #include "nginx/envelope.h"
 #include "nginx/gate.h"
 #include "nginx/gate_note.h"
+#include "nginx/gate_response.h"
 #include "nginx/identity.h"
 #include "nginx/journal.h"
 #include "nginx/mask.h"
@@ -68,7 +69,7 @@ static ngx_int_t module_init(ngx_conf_t *cf)
         return NGX_ERROR;
     if (conf->need.what.len == 0)
         return NGX_OK;
-    if (page_init(cf) != NGX_OK || envelope_init(cf) != NGX_OK)
+    if (page_init(cf) != NGX_OK || envelope_init(cf) != NGX_OK || gate_response_init(cf) != NGX_OK)
         return NGX_ERROR;
     if (phase_join(cf, NGX_HTTP_POST_READ_PHASE, gate_on_read) != NGX_OK ||
         phase_join(cf, NGX_HTTP_REWRITE_PHASE, module_on_rewrite) != NGX_OK ||

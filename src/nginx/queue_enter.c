@@ -1,18 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * The pass is signed from what the engine keeps (time, key, life), never from this request: so a retry, or five at once, are
- * given the same bytes.
- */
+/* Both the body and the cookie carry the pass: a program reads the one, a browser keeps the other. */
 #include "engine/place.h"
 #include "nginx/idempotency.h"
 #include "nginx/pass_cookie.h"
+#include "nginx/pass_give.h"
 #include "nginx/queue.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
 #include "nginx/text.h"
-#include "token/pass.h"
 
-static size_t enter_pass(ngx_http_request_t *r, const struct queue_state *state, char out[PASS_TOKEN_MAX]);
 static ngx_buf_t *enter_body(ngx_http_request_t *r, struct span pass);
 
 enum error enter_ask(ngx_http_request_t *r, struct queue_state *state)
@@ -37,38 +33,15 @@ enum error enter_ask(ngx_http_request_t *r, struct queue_state *state)
 ngx_int_t enter_tell(ngx_http_request_t *r, struct queue_state *state)
 {
     const struct standing *standing = queue_standing(r);
-    char *memory = ngx_pnalloc(r->pool, PASS_TOKEN_MAX);
-    if (memory == NULL)
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    struct span pass = {memory, enter_pass(r, state, memory)};
-    if (pass.len == 0)
+    struct pass_given pass;
+    /* A trusted ticket was accepted because it is the asker's. */
+    if (!pass_give(r, state->claims.room, standing, state->visitor.identity, &pass))
         return reply_error(r, ERROR_ENGINE_UNAVAILABLE, 0);
     if (state->has_key && standing->is_repeat && idempotency_say_cached(r) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    if (pass_cookie_set(r, state->claims.room, pass, standing->pass_life_sec) != NGX_OK)
+    if (pass_cookie_set(r, state->claims.room, pass.token, pass.life_sec) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    return reply_json(r, NGX_HTTP_OK, enter_body(r, pass));
-}
-
-static size_t enter_pass(ngx_http_request_t *r, const struct queue_state *state, char out[PASS_TOKEN_MAX])
-{
-    const struct standing *standing = queue_standing(r);
-    struct keyring *keys = conf_main(r)->keys;
-    char memory[ANONYMOUS_LEN];
-    struct pass_claims claims = {
-        .key_id = keyring_has(keys, standing->pass_key_id) ? standing->pass_key_id : keyring_signing_id(keys),
-        .tier = standing->tier,
-        .epoch = standing->place.epoch,
-        .count = standing->place.count,
-        .holder = standing->place.holder,
-        .iat_sec = standing->iat_sec,
-        .exp_sec = (uint64_t)standing->iat_sec + standing->pass_life_sec,
-        .room = state->claims.room,
-        /* A trusted ticket was accepted because it is the asker's. */
-        .uid = state->claims.is_trusted ? state->visitor.identity
-                                        : identity_anonymous(&standing->place.holder, memory),
-    };
-    return pass_sign(keys, &claims, out, PASS_TOKEN_MAX);
+    return reply_json(r, NGX_HTTP_OK, enter_body(r, pass.token));
 }
 
 static ngx_buf_t *enter_body(ngx_http_request_t *r, struct span pass)

@@ -7,13 +7,11 @@ import hmac
 import json
 import re
 import socket
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import jwt
 import pytest
-from weirtest import Nginx, Response, raw, wait_until
+from weirtest import Nginx, Response, Shop, raw, wait_until
 
 ROOMS = {
     "shop": "rate=1000 burst=100",
@@ -36,6 +34,7 @@ SERVER = """
         location /short/ {{ weir_gate room=short; proxy_pass http://127.0.0.1:{echo}; }}
         location /late/ {{ weir_gate room=late; proxy_pass http://127.0.0.1:{echo}; }}
         location /open/ {{ weir_gate room=open; proxy_pass http://127.0.0.1:{echo}; }}
+        location /held/ {{ weir_gate room=held; proxy_pass http://127.0.0.1:{echo}; }}
         location /shut/ {{ weir_gate room=shut; proxy_pass http://127.0.0.1:{echo}; }}
         location /colon/ {{ weir_gate room=a:b page=/wait/; proxy_pass http://127.0.0.1:{echo}; }}
         location ~ ^/by-name/(?<event>.*)$ {{ weir_gate room=$event; proxy_pass http://127.0.0.1:{echo}; }}
@@ -55,10 +54,12 @@ SERVER = """
         location /erring/ {{ error_page 404 =200 /in/error; return 404; }}
         location /erring-named/ {{ error_page 404 =200 @gated; return 404; }}
         location /rewritten/ {{ rewrite ^ /in/rewritten last; }}
-        location /accel/ {{ proxy_pass http://127.0.0.1:{echo}/accel; }}
+        location /accel/ {{ proxy_pass http://127.0.0.1:{echo}; }}
         location /included/ {{ ssi on; ssi_types *; }}
         location /added/ {{ addition_types *; add_before_body /in/added; }}
         location /asks/ {{ weir_gate room=shop; auth_request /auth/check; proxy_pass http://127.0.0.1:{echo}; }}
+        location /asks-held/ {{ weir_gate room=held; auth_request /auth/held; proxy_pass http://127.0.0.1:{echo}; }}
+        location = /auth/held {{ weir_gate room=held; proxy_pass http://127.0.0.1:{echo}; }}
         location /auth/ {{ weir_gate room=shop; proxy_pass http://127.0.0.1:{echo}; }}
         location /broken/ {{ weir_gate room=shop; error_page 502 =200 /in/oops; proxy_pass http://127.0.0.1:1; }}
         location /hall/ {{ weir_gate tier=2 room=shop; proxy_pass http://127.0.0.1:{echo}; }}
@@ -83,35 +84,12 @@ SECOND = """
 """
 
 
-class Echo(BaseHTTPRequestHandler):
-    """A shop that says what came through, header by header."""
-
-    protocol_version = "HTTP/1.1"
-
-    def answer(self):
-        sent = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode(errors="replace")
-        body = json.dumps({"shop": True, "path": self.path, "headers": self.headers.items(), "body": sent}).encode()
-        self.send_response(200)
-        if self.path.startswith("/accel"):
-            self.send_header("X-Accel-Redirect", "/static/secret.txt")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body if self.command != "HEAD" else b"")
-
-    do_GET = do_POST = do_HEAD = do_OPTIONS = do_PUT = answer
-
-    def log_message(self, *args):
-        pass
-
-
 @pytest.fixture(scope="module")
 def echo():
-    shop = ThreadingHTTPServer(("127.0.0.1", 0), Echo)
-    shop.daemon_threads = True
-    threading.Thread(target=shop.serve_forever, daemon=True).start()
-    yield shop.server_address[1]
-    shop.shutdown()
-    shop.server_close()
+    shop = Shop()
+    shop.answer_headers["/accel/"] = [("X-Accel-Redirect", "/static/secret.txt")]
+    yield shop.port
+    shop.close()
 
 
 @pytest.fixture(scope="module")
@@ -530,12 +508,12 @@ def test_an_unknown_room_is_no_way_in(insider):
 ])
 def test_a_navigation_is_sent_to_the_waiting_page_and_back_afterwards(visitor, headers):
     for method in ("GET", "HEAD"):
-        response = visitor.request(method, "/in/seats?row=3&seat=%C3%BC#x", headers=headers)
+        response = visitor.request(method, "/held/seats?row=3&seat=%C3%BC#x", headers=headers)
         assert response.status == 302
         assert response.header("cache-control") == "no-store"
         target = urlsplit(response.header("location"))
-        assert (target.scheme, target.netloc, target.path) == ("", "", "/queue/shop")
-        assert parse_qs(target.query)["return"][0].startswith("/in/seats?row=3&seat=%C3%BC")
+        assert (target.scheme, target.netloc, target.path) == ("", "", "/queue/held")
+        assert parse_qs(target.query)["return"][0].startswith("/held/seats?row=3&seat=%C3%BC")
 
 
 @pytest.mark.parametrize("method, headers", [
@@ -548,7 +526,7 @@ def test_anything_else_is_told_where_the_line_is(visitor, method, headers):
 
 @pytest.mark.parametrize("path", ["//evil.example/in/", "/\\evil.example", "http://evil.example//in/"])
 def test_the_way_back_never_leaves_the_site(weir, path):
-    server = weir(rooms=ROOMS, gate="shop")
+    server = weir(rooms=ROOMS, gate="held")
     answer = raw(server.port, f"GET {path} HTTP/1.1\r\nHost: x\r\nAccept: text/html\r\nConnection: close\r\n\r\n".encode())
     location = next(line for line in answer.decode().split("\r\n") if line.lower().startswith("location:"))
     back = parse_qs(urlsplit(location.split(": ", 1)[1]).query).get("return", ["/"])[0]
@@ -556,8 +534,8 @@ def test_the_way_back_never_leaves_the_site(weir, path):
 
 
 def test_a_very_long_address_is_not_taken_along(visitor):
-    response = visitor.get("/in/?" + "x" * 4000, headers={"Accept": "text/html"})
-    assert response.header("location") == "/queue/shop"
+    response = visitor.get("/held/?" + "x" * 4000, headers={"Accept": "text/html"})
+    assert response.header("location") == "/queue/held"
 
 
 def test_a_preflight_goes_through_and_says_nothing_of_anybody(server, visitor):
@@ -694,7 +672,7 @@ def test_each_part_of_a_page_says_its_own_room_to_the_shop(server):
 
 def test_a_visitor_before_an_auth_request_is_sent_to_the_line(visitor):
     """The question to the auth server is let by, being part of a request that is judged itself."""
-    response = visitor.get("/asks/", headers={"Accept": "text/html"})
+    response = visitor.get("/asks-held/", headers={"Accept": "text/html"})
     assert response.status == 302
 
 

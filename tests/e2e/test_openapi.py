@@ -73,7 +73,7 @@ def test_every_code_of_the_queue_api_is_documented():
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    server = Nginx(tmp_path_factory.mktemp("openapi") / "nginx", rooms=ROOMS, gate="now", server=SERVER,
+    server = Nginx(tmp_path_factory.mktemp("openapi") / "nginx", rooms=ROOMS, gate="held", server=SERVER,
                    http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m; weir_pass eddsa tier=1;")
     yield server.start()
     server.stop()

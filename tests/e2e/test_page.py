@@ -237,7 +237,7 @@ def test_a_browser_that_refuses_cookies_is_told_so_and_takes_no_place(visit):
 
 
 def test_a_pass_that_never_reaches_the_gate_does_not_send_it_in_circles(weir, browser):
-    server = weir(start=False, rooms={ROOM: "rate=50"}, gate=ROOM, shop=SHOP)
+    server = weir(start=False, rooms={ROOM: "mode=hold"}, gate=ROOM, shop=SHOP, admin=["operator"])
     front = free_port()
     server.write_conf(http=f"""
     server {{
@@ -251,6 +251,7 @@ def test_a_pass_that_never_reaches_the_gate_does_not_send_it_in_circles(weir, br
     server.start()
     driver = browser()
     driver.get(f"http://127.0.0.1:{front}/seats")
+    wait_until(lambda: server.admin().advance(ROOM, 10).json()["called"] > 0, 10, "somebody in line", every_sec=0.5)
 
     def is_told():
         found = driver.find_elements(By.ID, "notice")

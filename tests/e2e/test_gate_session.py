@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""Somebody's visit, from the first page to the last: let in unnoticed, kept alive by what they do, ended by the shop."""
+
+import re
+
+import pytest
+from weirtest import Nginx, Shop, at_once, place_of, wait_until
+
+ROOMS = {
+    "free": "rate=100000 burst=1000 max_active=0",
+    "other": "rate=100000 burst=1000 max_active=0",
+    "full": "rate=100000 burst=1000 max_active=2",
+    "held": "mode=hold",
+    "shut": "mode=closed",
+    "open": "mode=open max_active=1",
+    "none": "mode=hold max_waiting=1",
+    "low": "tier=1 rate=100000 burst=1000",
+}
+SERVER = """
+        location /free/ {{ weir_gate room=free; proxy_pass http://127.0.0.1:{shop}; }}
+        location /other/ {{ weir_gate room=other; proxy_pass http://127.0.0.1:{shop}; }}
+        location /full/ {{ weir_gate room=full; proxy_pass http://127.0.0.1:{shop}; }}
+        location /held/ {{ weir_gate room=held; proxy_pass http://127.0.0.1:{shop}; }}
+        location /shut/ {{ weir_gate room=shut; proxy_pass http://127.0.0.1:{shop}; }}
+        location /open/ {{ weir_gate room=open; proxy_pass http://127.0.0.1:{shop}; }}
+        location /none/ {{ weir_gate room=none; proxy_pass http://127.0.0.1:{shop}; }}
+        location /low/ {{ weir_gate tier=2 room=$arg_room; proxy_pass http://127.0.0.1:{shop}; }}
+        location ~ ^/made/(?<made>[^/]+)/ {{ weir_gate room=$made; proxy_pass http://127.0.0.1:{shop}; }}
+        location /user/ {{ weir_gate room=free; weir_user $http_x_user_id from=127.0.0.1; proxy_pass http://127.0.0.1:{shop}; }}
+        location /down/ {{ weir_gate room=free; error_page 502 =200 /free/sorry; proxy_pass http://127.0.0.1:1; }}
+        location /down-other/ {{ weir_gate room=free; error_page 502 =200 /other/sorry; proxy_pass http://127.0.0.1:1; }}
+        location /cached/ {{ weir_gate room=free; expires 1h; proxy_pass http://127.0.0.1:{shop}; }}
+"""
+BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+
+
+@pytest.fixture(scope="module")
+def shop():
+    shop = Shop()
+    shop.answer_headers["/cached/"] = [("Cache-Control", "public, max-age=60"), ("Expires", "Thu, 01 Jan 2037 00:00:00 GMT")]
+    yield shop
+    shop.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, shop):
+    server = Nginx(tmp_path_factory.mktemp("session") / "nginx", rooms=ROOMS, server=SERVER.format(shop=shop.port), admin=["op"])
+    server.expect_in_log("connect\\(\\) failed .* 127.0.0.1:1")
+    yield server.start()
+    server.stop()
+
+
+@pytest.fixture
+def visitor(server):
+    client = server.api()
+    yield client
+    client.close()
+
+
+def figures(server, room):
+    return server.admin().figures(room).json()
+
+
+def is_let_in(response):
+    return response.status == 200 and response.json().get("shop") is True
+
+
+def weir_headers(response):
+    return {name.lower(): value for name, value in response.json()["headers"] if name.lower().startswith("x-weir-")}
+
+
+# --- below the limit nobody notices it
+
+
+def test_a_first_visit_goes_through_and_the_pass_comes_with_the_answer(server, visitor):
+    first = visitor.get("/free/", headers=BROWSER)
+    assert is_let_in(first), first
+    assert set(first.cookies()) == {"weir-visitor", "weir-pass-free"}
+    said = weir_headers(first)
+    assert said["x-weir-room"] == "free" and said["x-weir-user"].startswith("v-")
+    for path in ("/free/picture", "/free/script"):
+        later = visitor.get(path)
+        assert is_let_in(later) and later.cookies() == {}
+        assert weir_headers(later) == said, "the same session"
+    assert is_let_in(visitor.get("/free/next", headers=BROWSER))
+
+
+def test_a_thousand_first_visits_see_neither_page_nor_redirect_and_the_next_one_does(weir):
+    server = weir(rooms={"shop": "rate=100000 burst=1000 max_active=1000"}, gate="shop", admin=["op"])
+    for _ in range(10):
+        answers = at_once(server.port, [("GET", "/", None, BROWSER)] * 100)
+        assert [answer.status for answer in answers] == [200] * 100
+        assert all("weir-pass-shop" in answer.cookies() for answer in answers)
+    late = server.api()
+    away = late.get("/", headers=BROWSER)
+    assert (away.status, away.header("location")) == (302, "/queue/shop?return=%2F")
+    seen = figures(server, "shop")
+    assert (seen["active"], seen["waiting"], seen["issued"]) == (1000, 1, 1001)
+
+
+def test_of_many_at_once_no_more_are_let_in_than_there_are_slots(server):
+    answers = at_once(server.port, [("GET", "/full/", None, BROWSER)] * 40)
+    assert sorted(answer.status for answer in answers) == [200] * 2 + [302] * 38
+    assert figures(server, "full")["active"] == 2
+
+
+def test_who_has_to_wait_has_a_place_from_the_first_contact_on(server):
+    """The page that they are sent to joins with the cookie of the redirect, and finds the place that they have."""
+    people = [server.api() for _ in range(3)]
+    for person in people:
+        away = person.get("/held/", headers=BROWSER)
+        assert away.status == 302 and set(away.cookies()) == {"weir-visitor"}
+    places = [place_of(person.ticket("held")).count for person in reversed(people)]
+    assert places == sorted(places, reverse=True)
+    assert len(set(places)) == 3 and max(places) - min(places) == 2
+    before = figures(server, "held")["issued"]
+    assert people[0].get("/held/again", headers=BROWSER).cookies() == {}
+    assert figures(server, "held")["issued"] == before
+
+
+def test_who_was_called_meanwhile_is_let_in_without_the_page(server, visitor):
+    assert visitor.get("/held/", headers=BROWSER).status == 302
+    wait_until(lambda: server.admin().advance("held", 100).json()["called"] == 0, 5, "everybody called")
+    assert is_let_in(visitor.get("/held/", headers=BROWSER))
+
+
+def test_who_lost_the_pass_but_not_the_visitor_cookie_has_the_same_session(visitor):
+    first = weir_headers(visitor.get("/free/", headers=BROWSER))
+    lost = visitor.cookies.pop("weir-pass-free")
+    again = visitor.get("/free/", headers=BROWSER)
+    assert weir_headers(again) == first
+    assert again.cookies() == {"weir-pass-free": lost}, "the same pass, byte for byte"
+
+
+@pytest.mark.parametrize("method, headers", [
+    ("GET", {}), ("GET", {"Accept": "*/*"}), ("GET", {"Accept": "text/html", "Sec-Fetch-Mode": "cors"}), ("POST", BROWSER),
+    ("HEAD", BROWSER), ("PUT", BROWSER), ("DELETE", BROWSER), ("OPTIONS", BROWSER),
+])
+def test_only_a_page_is_a_visit(server, visitor, method, headers):
+    before = figures(server, "free")["issued"]
+    answer = visitor.request(method, "/free/", headers=headers)
+    assert answer.status == (302 if method == "HEAD" else 403)
+    assert answer.cookies() == {}
+    assert figures(server, "free")["issued"] == before
+
+
+@pytest.mark.parametrize("path", ["/shut/", "/none/", "/held/"])
+def test_where_there_is_no_way_in_now_the_page_says_so(server, visitor, path):
+    server.api().ticket("held")
+    server.api().join("none")
+    away = visitor.get(path, headers=BROWSER)
+    assert away.status == 302 and away.header("location").startswith(f"/queue{path[:-1]}?return=")
+
+
+def test_an_open_room_gives_passes_too_and_lets_by_beyond_its_slots(server):
+    for _ in range(3):
+        answer = server.api().get("/open/", headers=BROWSER)
+        assert is_let_in(answer) and "weir-pass-open" in answer.cookies()
+        assert weir_headers(answer)["x-weir-session"]
+
+
+def test_a_room_that_gives_lower_passes_than_the_gate_wants_lets_nobody_in(server, visitor):
+    away = visitor.get("/low/?room=low", headers=BROWSER)
+    assert away.status == 302 and "weir-pass-low" not in away.cookies()
+
+
+def test_a_signed_in_visitor_gets_a_pass_of_their_own(server, visitor):
+    alice = {**BROWSER, "X-User-Id": "alice"}
+    first = visitor.get("/user/", headers=alice)
+    assert weir_headers(first)["x-weir-user"] == "alice"
+    assert set(first.cookies()) == {"weir-pass-free"}, "they are known without a cookie"
+    assert visitor.get("/user/x", headers={"X-User-Id": "mallory"}).status == 403
+    assert weir_headers(visitor.get("/user/", headers={**BROWSER, "X-User-Id": "mallory"}))["x-weir-user"] == "mallory"
+
+
+def test_a_room_that_does_not_exist_lets_nobody_in(server, visitor):
+    away = visitor.get("/made/nowhere/", headers=BROWSER)
+    assert away.status == 302 and "weir-pass-nowhere" not in away.cookies()
+
+
+def test_the_first_visit_makes_the_room_where_joins_do(weir):
+    rule = "location ~ ^/made/(?<made>[^/]+)/ {{ weir_gate room=$made; proxy_pass http://127.0.0.1:{}; }}"
+    server = weir(start=False, auto=True, admin=["op"])
+    server.write_conf(server=rule.format(server.shop_port))
+    server.start()
+    assert server.api().get("/made/fresh/", headers=BROWSER).status == 200
+    assert figures(server, "fresh")["active"] == 1
+
+
+# --- and over redirects within nginx
+
+
+@pytest.mark.parametrize("path, rooms", [("/down/", {"free"}), ("/down-other/", {"free", "other"})])
+def test_a_request_that_comes_to_two_gates_is_one_visitor_with_a_pass_of_each(server, visitor, path, rooms):
+    before = {room: figures(server, room)["issued"] for room in ("free", "other")}
+    answer = visitor.get(path, headers=BROWSER)
+    assert is_let_in(answer), answer
+    assert sorted(name for name, _ in set_cookies(answer)) == sorted(["weir-visitor", *(f"weir-pass-{room}" for room in rooms)])
+    for room, issued in before.items():
+        assert figures(server, room)["issued"] == issued + (room in rooms)
+    holders = {weir_headers(visitor.get(f"/{room}/"))["x-weir-user"] for room in rooms}
+    assert len(holders) == 1
+
+
+def set_cookies(answer):
+    return [value.partition(";")[0].split("=", 1) for value in answer.header_all("set-cookie")]
+
+
+def test_an_answer_with_a_pass_is_not_for_caches(visitor):
+    first = visitor.get("/cached/", headers=BROWSER)
+    assert is_let_in(first) and "weir-pass-free" in first.cookies()
+    assert "no-store" in first.header_all("cache-control")
+    assert not any("public" in value for value in first.header_all("cache-control"))
+    later = visitor.get("/cached/", headers=BROWSER)
+    assert later.cookies() == {} and "no-store" not in later.header_all("cache-control")
+
+
+def test_the_cookies_are_for_this_site_and_for_no_script(visitor):
+    for cookie in visitor.get("/free/", headers=BROWSER).header_all("set-cookie"):
+        assert re.search(r"; Path=/; Max-Age=\d+; HttpOnly; SameSite=Lax$", cookie), cookie
