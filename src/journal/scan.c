@@ -235,6 +235,12 @@ static enum scan_result read_bytes(struct scan *scan, const struct scan_place *p
     return SCAN_GOOD;
 }
 
+static bool is_head_of(const struct frame_head *head, bool is_snapshot, uint64_t first)
+{
+    return head->is_snapshot == is_snapshot && head->first == first &&
+           (is_snapshot || head->end >= plus(first, FRAME_HEAD_BYTES));
+}
+
 /* The head of the file that is open. A whole one of another file is bad. */
 static enum scan_result read_head(struct scan *scan, bool is_snapshot, uint64_t first,
                                   struct frame_head *head, enum frame_found *found)
@@ -248,9 +254,7 @@ static enum scan_result read_head(struct scan *scan, bool is_snapshot, uint64_t 
     *found = frame_read_head(bytes, head);
     if (*found == FRAME_NEWER)
         return refuse_newer(scan, &place, head->version);
-    bool is_of_file = head->is_snapshot == is_snapshot && head->first == first;
-    bool has_room = is_snapshot || head->end >= plus(first, FRAME_HEAD_BYTES);
-    if (*found == FRAME_GOOD && !(is_of_file && has_room))
+    if (*found == FRAME_GOOD && !is_head_of(head, is_snapshot, first))
         *found = FRAME_BAD;
     return SCAN_GOOD;
 }
@@ -547,15 +551,21 @@ static void note_later(struct rest *rest, const struct frame_record *record, uin
         raise_to(&rest->synced, position);
 }
 
-/* One missing record may be the RECORD_END, with which nothing is lost. */
+/*
+ * One missing record may be the RECORD_END, with which nothing is lost. What else is missing was answered by the mode of before,
+ * whatever this head says.
+ */
 static enum scan_result search_head(struct scan *scan, uint64_t first, struct rest *rest)
 {
+    enum sync_mode before = scan->report->sync;
     enum frame_found found = FRAME_BAD;
     struct frame_head head;
     enum scan_result result = read_head(scan, false, first, &head, &found);
 
     if (result == SCAN_GOOD && found == FRAME_GOOD && head.sequence >= scan->chain.sequence) {
         note_head(scan, &head);
+        if (before < head.sync)
+            scan->report->sync = before;
         if (head.sequence - scan->chain.sequence > 1)
             rest->is_followed = true;
     }

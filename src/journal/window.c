@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define WINDOW_BYTES ((1 << 20) + WINDOW_LEAST)
+#define WINDOW_BYTES ((1 << 18) + WINDOW_LEAST)
 
 static int window_fill(struct window *window, uint64_t offset);
 
