@@ -99,7 +99,7 @@ C_FILES     := $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h test
 # --- commands ------------------------------------------------------------------------------------------------------
 
 .DEFAULT_GOAL := help
-.PHONY: help run test asan bench sim lint format format-check docs fuzz screenshot install-deps clean \
+.PHONY: help run test asan bench sim crash lint format format-check docs fuzz screenshot install-deps clean \
         all module cli unit replays simulator benches
 
 help: ## this list
@@ -127,6 +127,12 @@ sim: ## simulated on-sales, every promise checked after every event: SEEDS=1-200
 	@scripts/install-deps build
 	@$(MAKE) -s simulator
 	@$(SIM) --seeds $(or $(SEEDS),1-2000) --events $(or $(EVENTS),10000)
+
+crash: ## kill -9 of workers, the master and everything, under load: ROUNDS=10000
+	@scripts/install-deps test
+	@$(MAKE) module
+	@WEIR_MODULE=$(CURDIR)/$(MODULE) WEIR_CRASHES=$(or $(ROUNDS),10000) \
+	    $(PYTHON) -m pytest -q -p no:cacheprovider tests/e2e/test_crash.py
 
 lint: ## clang-tidy, shellcheck, layers, licence lines: no warnings
 	@scripts/install-deps lint
