@@ -686,6 +686,28 @@ static void a_log_that_was_begun_since_the_start_of_the_machine_has_no_unsynced_
     assert_false(report.is_booted || scan_may_have_lost(&report));
 }
 
+/* A change of the mode begins another segment; what is missing may belong to either. */
+static void where_the_mode_changed_the_one_that_waits_for_less_counts(void **state)
+{
+    (void)state;
+    for (int to_always = 0; to_always < 2; to_always++) {
+        tear_down(NULL);
+        set_up(NULL);
+        scribe->head.sync = to_always ? SYNC_INTERVAL : SYNC_ALWAYS;
+        scribe_segment(scribe, 0, SEGMENT);
+        put_some(10);
+        scribe->head.sync = to_always ? SYNC_ALWAYS : SYNC_INTERVAL;
+        scribe_next_segment(scribe, SEGMENT);
+        start_machine_anew();
+        for (size_t n = 0; n < 3; n++)
+            memset(bytes_of(last(n)->file) + last(n)->offset, 0, last(n)->bytes);
+        struct scan_report report = scan_expecting(SCAN_GOOD, 8);
+        assert_int_equal(report.dropped_records, 0);
+        assert_int_equal(report.sync, SYNC_INTERVAL);
+        assert_true(scan_may_have_lost(&report));
+    }
+}
+
 static void the_first_head_is_never_a_tail_if_records_follow(void **state)
 {
     (void)state;
@@ -890,6 +912,7 @@ int main(void)
         SCAN_TEST(a_failed_sync_counts_like_a_power_cut),
         SCAN_TEST(a_machine_that_does_not_say_when_it_started_counts_as_started_anew),
         SCAN_TEST(a_log_that_was_begun_since_the_start_of_the_machine_has_no_unsynced_past),
+        SCAN_TEST(where_the_mode_changed_the_one_that_waits_for_less_counts),
         SCAN_TEST(the_first_head_is_never_a_tail_if_records_follow),
         SCAN_TEST(unsynced_pages_may_be_lost_in_any_order_but_nothing_before_the_last_sync),
         SCAN_TEST(what_may_have_been_lost_depends_on_the_mode),
