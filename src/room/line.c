@@ -193,10 +193,10 @@ static bool is_in_reach(const struct line *line, uint32_t count)
 
     if (count <= line->last)
         return newest - top < LINE_TOPS - 1;
-    if (top - newest >= LINE_TOPS - 1)
-        return false;
-    for (uint32_t free = newest + 1; free <= top + 1; free++)
-        if (line->top_page[free % LINE_TOPS] != 0)
+    /* Further than all the way round is as far as once: where nobody stands, anything is in reach. */
+    uint32_t passed = top + 1 - newest < LINE_TOPS ? top + 1 - newest : LINE_TOPS;
+    for (uint32_t i = 1; i <= passed; i++)
+        if (line->top_page[(newest + i) % LINE_TOPS] != 0)
             return false;
     return true;
 }
@@ -563,6 +563,19 @@ void line_finish(struct line *line, struct memory *memory, uint32_t count)
     uint32_t last_on_page = count - branch.path.slot + LINE_PAGE_COUNT - 1;
     if (branch.page->alive == 0 && last_on_page <= line->last && !branch.page->is_kept)
         page_free(line, memory, &branch);
+}
+
+bool line_forget(struct line *line, struct memory *memory, uint32_t count)
+{
+    uint32_t first = line_page_from(line, memory, 1);
+
+    if (first == LINE_NONE || first / LINE_PAGE_COUNT >= count / LINE_PAGE_COUNT)
+        return false;
+    struct branch branch = branch_at(line, memory, first);
+    if (branch.page->alive > 0)
+        return false;
+    page_free(line, memory, &branch);
+    return true;
 }
 
 struct line_note *line_note(const struct line *line, const struct memory *memory, uint32_t count)

@@ -77,6 +77,11 @@ void line_set_deadline(struct line *line, struct memory *memory, uint32_t count,
 /* The ticket at `count` is over: its page is freed once all on it are. */
 void line_finish(struct line *line, struct memory *memory, uint32_t count);
 
+/*
+ * Frees the very first page if it lies before `count` as a whole and all on it are over, kept or not; else false. An operation.
+ */
+bool line_forget(struct line *line, struct memory *memory, uint32_t count);
+
 /* Places standing at or before `count`. */
 uint32_t line_rank(const struct line *line, const struct memory *memory, uint32_t count);
 

@@ -84,13 +84,34 @@ struct ticket *room_find(const struct room *room, const struct place *place, uin
 
 /* ---- healing ---- */
 
+/*
+ * Who came back to a lost place is remembered for as long as the line needs for so many places, half of its ring; then nobody
+ * comes back any more. Else one of them would stop the ring some day.
+ */
+#define HEAL_REACH (1U << 28)
+
+/* Pages that a place and its holder take at most. */
+#define HEAL_PAGES 5
+
 /* Whether this is a ticket that a loss took away: its place is free, and never was given back. */
 static bool may_heal(const struct room *room, const struct place *place, uint32_t count)
 {
-    if (count == LINE_NONE || !place->issue.is_known || !is_lost_place(room, count))
+    if (count == LINE_NONE || !place->issue.is_known || !is_lost_place(room, count) ||
+        room->line.last - count > HEAL_REACH)
         return false;
     const struct ticket *ticket = line_find(&room->line, &room->memory, count);
     return ticket == NULL || ticket->state == TICKET_NONE;
+}
+
+bool room_forget_far(struct room *room)
+{
+    uint32_t last = room->line.last;
+
+    if (room->epochs == 1 || last <= HEAL_REACH ||
+        !line_forget(&room->line, &room->memory, last - HEAL_REACH))
+        return false;
+    room_commit(room);
+    return true;
 }
 
 static struct ticket *heal(struct room *room, const struct place *place, uint32_t count)
@@ -115,6 +136,20 @@ static struct ticket *heal(struct room *room, const struct place *place, uint32_
     return map_add(&room->by_holder, &owner, &place->holder, count) ? ticket : NULL;
 }
 
+/* Nobody stands there any more, now or later: who came for it stands elsewhere. */
+static bool bury(struct room *room, uint32_t count)
+{
+    struct ticket *ticket = line_put(&room->line, &room->memory, count);
+
+    if (ticket == NULL)
+        return false;
+    line_keep_page(&room->line, &room->memory, count);
+    memory_keep(&room->memory, ticket, sizeof(*ticket));
+    *ticket = (struct ticket){.state = TICKET_DONE, .deadline = LINE_NEVER};
+    record_gone(room, count);
+    return true;
+}
+
 static void give_alias(struct room *room, uint32_t count, struct ticket *ticket)
 {
     memory_keep(&room->memory, ticket, sizeof(*ticket));
@@ -122,34 +157,79 @@ static void give_alias(struct room *room, uint32_t count, struct ticket *ticket)
     record_ticket(room, count);
 }
 
-enum error room_meet(struct room *room, const struct place *place, uint32_t *count, struct ticket **ticket)
+/* The older place wins, and so does a turn that has come. */
+static bool wins(uint32_t count, const struct ticket *ticket, uint32_t lost)
 {
-    *ticket = room_find(room, place, count);
-    uint32_t lost = count_of(room, place), other;
-    if (*ticket != NULL || !may_heal(room, place, lost))
-        return *ticket == NULL ? ERROR_TOKEN_NOT_FOUND : ERROR_NONE;
+    return count < lost || !ticket_life(ticket->state)->is_queueing;
+}
 
-    struct ticket *has = held_by(room, &place->holder, &other);
-    if (has != NULL && (other < lost || !ticket_life(has->state)->is_queueing)) {
-        /* The older place wins, and so does a turn that has come. */
+/* Gives the place back, or the one that its holder has instead; NULL if there is no memory. */
+static struct ticket *bring_back(struct room *room, const struct place *place, uint32_t lost, uint32_t *count)
+{
+    struct ticket *has = held_by(room, &place->holder, count), *ticket;
+    uint32_t other = *count;
+
+    if (has != NULL && wins(other, has, lost)) {
+        if (!bury(room, lost))
+            return NULL;
         give_alias(room, other, has);
-        *count = other;
-        *ticket = has;
-        return ERROR_NONE;
+        return has;
     }
     if (has != NULL) {
+        if (room->memory.spare_count < HEAL_PAGES)
+            return NULL; /* or they would be left with nothing */
         ticket_finish(room, other, has);
         room_commit(room);
     }
     *count = lost;
-    *ticket = heal(room, place, lost);
-    if (*ticket == NULL) {
-        room_rollback(room);
-        return ERROR_ENGINE_UNAVAILABLE;
+    ticket = heal(room, place, lost);
+    if (ticket != NULL && has != NULL)
+        give_alias(room, lost, ticket);
+    return ticket;
+}
+
+enum error room_meet(struct room *room, const struct place *place, uint32_t *count, struct ticket **ticket)
+{
+    uint32_t lost = count_of(room, place);
+
+    if (!may_heal(room, place, lost)) {
+        *ticket = room_find(room, place, count);
+        return *ticket == NULL ? ERROR_TOKEN_NOT_FOUND : ERROR_NONE;
     }
-    if (has != NULL)
-        give_alias(room, lost, *ticket);
-    return ERROR_NONE;
+    *ticket = bring_back(room, place, lost, count);
+    if (*ticket != NULL)
+        return ERROR_NONE;
+    room_rollback(room);
+    return ERROR_ENGINE_UNAVAILABLE;
+}
+
+/* ---- epochs ---- */
+
+/* Somebody's place is called by this epoch, which is not the present one. */
+static bool epoch_has_people(const struct room *room, uint32_t i)
+{
+    uint32_t base = room->epoch[i].base, end = room->epoch[i + 1].base, tickets;
+    uint32_t first = line_page_from(&room->line, &room->memory, base + 1);
+
+    for (; first != LINE_NONE && first <= end; first = line_page_after(&room->line, &room->memory, first)) {
+        const struct ticket *ticket = line_page(&room->line, &room->memory, first, &tickets);
+        for (uint32_t j = 0; j < tickets; j++)
+            if (ticket_life(ticket[j].state)->is_alive && first + j > base && first + j <= end)
+                return true;
+    }
+    return false;
+}
+
+/* Makes room for another: the oldest goes that nobody's place is called by; if there is none, the oldest of all. */
+static void forget_epoch(struct room *room)
+{
+    uint32_t i = 0;
+
+    while (i < room->epochs - 1 && epoch_has_people(room, i))
+        i++;
+    if (i == room->epochs - 1)
+        i = 0;
+    memmove(&room->epoch[i], &room->epoch[i + 1], (room->epochs - 1 - i) * sizeof(room->epoch[0]));
 }
 
 void room_begin_epoch(struct room *room, uint32_t number)
@@ -167,7 +247,7 @@ void room_begin_epoch(struct room *room, uint32_t number)
         base = room->line.last;
     }
     if (room->epochs == ROOM_EPOCHS)
-        memmove(&room->epoch[0], &room->epoch[1], (ROOM_EPOCHS - 1) * sizeof(room->epoch[0]));
+        forget_epoch(room);
     else
         memory_set(memory, room->epochs, room->epochs + 1);
     room->epoch[room->epochs - 1] = (struct epoch){number, base, 0};

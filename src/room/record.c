@@ -167,15 +167,21 @@ bool record_is_full(struct room *room)
     return true;
 }
 
+void record_gone(struct room *room, uint32_t count)
+{
+    uint32_t words[2] = {count, 0};
+
+    record_part(room, PART_GONE, (struct span){(const char *)words, sizeof(words)}, SPAN(""));
+}
+
 static void write_touched(struct room *room)
 {
     uint32_t count = room->outbox.touched;
     const struct ticket *ticket = line_find(&room->line, &room->memory, count);
-    uint32_t words[2] = {count, 0};
     struct part_tickets head = {count, 1};
 
     if (ticket == NULL || !ticket_life(ticket->state)->is_alive)
-        record_part(room, PART_GONE, (struct span){(const char *)words, sizeof(words)}, SPAN(""));
+        record_gone(room, count);
     else
         record_part(room, PART_TICKETS, (struct span){(const char *)&head, sizeof(head)},
                     (struct span){(const char *)ticket, sizeof(*ticket)});

@@ -80,7 +80,8 @@ static bool put_gone(struct room *room, uint32_t count)
         line_keep_page(&room->line, memory, count);
     bool was_alive = ticket_life(ticket->state)->is_alive;
     take_out(room, count, ticket);
-    memory_set(memory, *ticket, (struct ticket){.state = TICKET_DONE});
+    memory_keep(memory, ticket, sizeof(*ticket));
+    *ticket = (struct ticket){.state = TICKET_DONE, .deadline = LINE_NEVER};
     if (was_alive)
         line_finish(&room->line, memory, count);
     memory_commit(memory);
@@ -195,6 +196,8 @@ static enum applied apply_face(struct room *room, struct span data)
     if (data.len != sizeof(face))
         return APPLIED_BAD;
     memcpy(&face, data.data, sizeof(face));
+    if (face.clock_ms / 100 >= LINE_NEVER / 2 || face.refunds > face.calls)
+        return APPLIED_BAD;
     if (face.last > room->line.last && !line_skip(&room->line, &room->memory, face.last))
         return APPLIED_BAD;
     memory_commit(&room->memory);
@@ -342,6 +345,8 @@ bool room_apply(struct room *room, struct span body, bool is_snapshot, bool *is_
         room_rollback(room);
         return false;
     }
+    while (room_forget_far(room))
+        ;
     if (sets_change(body, is_snapshot))
         room->change = head.change;
     return !is_bad;
@@ -353,7 +358,7 @@ bool room_apply(struct room *room, struct span body, bool is_snapshot, bool *is_
 static void resume_ticket(struct room *room, struct ticket *ticket)
 {
     const struct settings *settings = &room->settings;
-    uint32_t told_sec = 3U * ticket->poll_sec;
+    uint32_t told_sec = 3U * poll_recorded(ticket->poll_sec);
 
     if (ticket->state == TICKET_WAITING && (ticket->flags & TICKET_LEAVING) == 0)
         ticket->deadline =
@@ -367,6 +372,10 @@ void room_resume(struct room *room)
     uint32_t first = line_page_from(&room->line, &room->memory, 1), tickets;
 
     pace_settle(&room->pace, &room->settings);
+    if (room->in_state[TICKET_WAITING] == 0) { /* as at the end of every operation, recorded or not */
+        pace_lapse(&room->pace, &room->settings);
+        room->advance = 0;
+    }
     for (; first != LINE_NONE; first = line_page_after(&room->line, &room->memory, first)) {
         struct ticket *ticket = line_page(&room->line, &room->memory, first, &tickets);
         for (uint32_t i = 0; i < tickets; i++)

@@ -304,11 +304,13 @@ enum error room_enter(struct room *room, const struct enter *enter, struct stand
 
 enum error room_leave(struct room *room, const struct place *place)
 {
+    struct ticket *ticket;
     uint32_t count;
-    struct ticket *ticket = room_find(room, place, &count);
+    /* Also of one that was lost: or it would come back although it was left. */
+    enum error error = room_meet(room, place, &count, &ticket);
 
-    if (ticket == NULL)
-        return ERROR_TOKEN_NOT_FOUND;
+    if (error != ERROR_NONE)
+        return error;
     ticket_finish(room, count, ticket);
     return finish(room, ERROR_NONE);
 }
@@ -440,7 +442,7 @@ void room_tick(struct room *room, uint32_t elapsed_ms)
     begin_batch(room);
     call(room);
     forget_keys(room, TICK_KEYS);
-    for (int pages = 0; pages < TICK_DEAD_PAGES && drop_dead(room); pages++)
+    for (int pages = 0; pages < TICK_DEAD_PAGES && (drop_dead(room) || room_forget_far(room)); pages++)
         ;
 }
 

@@ -125,6 +125,8 @@ void standing_expect(struct room *room, uint32_t count, struct ticket *ticket, u
 
     if (seen_ttl_sec < 3 * poll_sec)
         seen_ttl_sec = 3 * poll_sec;
+    if (poll_recorded(poll_sec) > poll_recorded(ticket->poll_sec))
+        record_ticket(room, count);
     ticket->poll_sec = (uint8_t)poll_sec;
     line_set_deadline(&room->line, &room->memory, count, room_later(room, seen_ttl_sec));
 }

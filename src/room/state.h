@@ -155,6 +155,9 @@ uint32_t session_deadline(const struct room *room, const struct ticket *ticket, 
 /* The ticket there changes in this operation; one an operation. */
 void record_ticket(struct room *room, uint32_t count);
 
+/* The place is used up: of another than the ticket that changes. */
+void record_gone(struct room *room, uint32_t count);
+
 /* Other parts, written at once. */
 void record_part(struct room *room, enum part_kind kind, struct span a, struct span b);
 void record_settings(struct room *room);
@@ -176,6 +179,9 @@ const struct epoch *epoch_at(const struct room *room, uint32_t count);
 
 /* Whether a place that the line does not know was lost there. */
 bool is_lost_place(const struct room *room, uint32_t count);
+
+/* Frees a page of which nothing needs to be remembered any more; false when there is none. An operation each. */
+bool room_forget_far(struct room *room);
 
 /* ---- standing.c: what people are told ---- */
 

@@ -46,6 +46,15 @@ enum ticket_flag {
 #define TICKET_POLL_MAX_SEC 60 /* the longest poll interval that anybody is told */
 
 /*
+ * How far a journal knows the interval that somebody was told: to the next power of two, so that it need not hear of each change
+ * but only when it gets longer than that.
+ */
+static inline uint32_t poll_recorded(uint32_t poll_sec)
+{
+    return poll_sec < 2 ? poll_sec : 1U << (32 - __builtin_clz(poll_sec - 1));
+}
+
+/*
  * Times are deciseconds of the room's clock unless the name says otherwise. Two pairs of fields share their place because
  * the one is needed only before enter and the other only after: 32 bytes a ticket is what keeps ten million of them small.
  */

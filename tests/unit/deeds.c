@@ -51,7 +51,7 @@ struct settings settings_at_random(struct dice *dice)
 
 static struct request_key a_key(struct doers *doers)
 {
-    if (dice_below(&doers->dice, 3) > 0)
+    if (dice_below(&doers->dice, 3) > 0 || doers->keys == 0)
         return (struct request_key){0};
     return key_of(dice_below(&doers->dice, doers->keys), dice_below(&doers->dice, 2));
 }

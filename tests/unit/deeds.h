@@ -39,7 +39,7 @@ struct answer {
 /* Who there is to do something: places are taken up as they are given. */
 struct doers {
     struct dice dice;
-    uint32_t holders, keys;
+    uint32_t holders, keys;                         /* how many different ones */
     struct settings (*settings)(struct dice *dice); /* NULL: they stay */
     bool has_clear;
     struct place *place;

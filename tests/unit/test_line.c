@@ -612,6 +612,34 @@ static void nobody_is_put_or_skips_further_than_the_ring_reaches(void **state)
     fixture_free(&f);
 }
 
+/* A line that is made anew begins anywhere: its room may have had a billion people. */
+static void an_empty_line_may_begin_at_any_count(void **state)
+{
+    static const uint32_t lasts[] = {1, 1000000000, 4000000000, UINT32_MAX - 3};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(lasts) / sizeof(lasts[0]); i++) {
+        struct fixture f = fixture_new(40);
+        assert_true(line_skip(f.line, f.memory, lasts[i]));
+        memory_commit(f.memory);
+        assert_int_equal(join(&f, 50), lasts[i] + 1);
+        memory_commit(f.memory);
+        if (lasts[i] > 1000) {
+            assert_non_null(put(&f, lasts[i] - 1000, 50));
+            assert_int_equal(line_first(f.line, f.memory), lasts[i] - 1000);
+        }
+        assert_int_equal(line_rank(f.line, f.memory, lasts[i] + 1), lasts[i] > 1000 ? 2 : 1);
+        line_check(f.line, f.memory);
+        fixture_free(&f);
+
+        f = fixture_new(40);
+        assert_non_null(put(&f, lasts[i], 50));
+        assert_int_equal(line_first(f.line, f.memory), lasts[i]);
+        line_check(f.line, f.memory);
+        fixture_free(&f);
+    }
+}
+
 static void a_page_that_is_kept_stays_when_all_on_it_are_over(void **state)
 {
     struct fixture f = fixture_new(40);
@@ -705,6 +733,7 @@ int main(void)
         cmocka_unit_test(places_put_in_any_order_stand_in_the_order_of_their_counts),
         cmocka_unit_test(a_line_goes_on_behind_places_that_were_left_free),
         cmocka_unit_test(nobody_is_put_or_skips_further_than_the_ring_reaches),
+        cmocka_unit_test(an_empty_line_may_begin_at_any_count),
         cmocka_unit_test(a_page_that_is_kept_stays_when_all_on_it_are_over),
         cmocka_unit_test(a_walk_over_the_pages_meets_each_once),
         cmocka_unit_test(without_memory_a_join_is_refused_and_the_line_stays_whole),

@@ -332,6 +332,242 @@ static void a_snapshot_names_the_room_as_its_records_do_after_any_number_of_epoc
     rig_free(&live);
 }
 
+/* ---- after the last record ---- */
+
+/* Visitors whose page polls as it was told, by a clock of their own. */
+struct poller {
+    struct place place;
+    uint64_t due_ms;
+};
+
+static void poll_all_due(struct room *room, struct tape *tape, struct poller *poller, uint32_t pollers,
+                         uint64_t now_ms)
+{
+    struct standing standing;
+
+    for (uint32_t i = 0; i < pollers; i++) {
+        if (poller[i].due_ms > now_ms)
+            continue;
+        /* Who was called and did not enter is over, and polls no more. */
+        enum error error = room_status(room, &poller[i].place, &standing);
+        poller[i].due_ms = error == ERROR_NONE ? now_ms + standing.next_poll_sec * 1000ULL : UINT64_MAX;
+        tape_take_all(tape, room);
+    }
+}
+
+/* They joined a fast line, which the operator then slowed down: intervals grew long after anything was recorded of them. */
+static void nobody_who_polls_as_told_is_away_after_a_recovery(void **state)
+{
+    enum { POLLERS = 300 };
+    struct settings settings = settings_default();
+    settings.max_active = 1;
+    settings.rate_milli = 100000;
+    (void)state;
+
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        struct rig live = rig_new(64, &settings);
+        struct poller poller[POLLERS];
+        struct tape tape = {0};
+        struct dice dice = {seed};
+        uint64_t now_ms = 0, crash_ms = (uint64_t)(60 + dice_below(&dice, 120)) * 1000;
+        room_record(live.room);
+        for (uint64_t i = 0; i < POLLERS; i++) {
+            poller[i] = (struct poller){rig_place(&live, i), 0};
+            tape_take_all(&tape, live.room);
+        }
+        struct settings slower = settings;
+        slower.rate_milli = 40 + dice_below(&dice, 100);
+        assert_int_equal(rig_set(&live, &slower), ERROR_NONE);
+        for (; now_ms < crash_ms; now_ms += 100) {
+            room_tick(live.room, 100);
+            tape_take_all(&tape, live.room);
+            poll_all_due(live.room, &tape, poller, POLLERS, now_ms);
+        }
+        assert_int_equal(room_figures(live.room).in_state[TICKET_AWAY], 0);
+        struct copy copy = copy_recovered(64, NULL, &tape, 0);
+        copy_wake(&copy);
+        for (; now_ms < crash_ms + 200 * SEC; now_ms += 100) {
+            room_tick(copy.rig.room, 100);
+            tape_take_all(&tape, copy.rig.room);
+            poll_all_due(copy.rig.room, &tape, poller, POLLERS, now_ms);
+            assert_int_equal(room_figures(copy.rig.room).in_state[TICKET_AWAY], 0);
+        }
+        copy_free(&copy);
+        tape_free(&tape);
+        rig_free(&live);
+    }
+}
+
+static void record_time(struct rig *live, struct tape *tape, uint64_t ms)
+{
+    for (; ms > 0; ms -= 100) {
+        room_tick(live->room, 100);
+        tape_take_all(tape, live->room);
+    }
+}
+
+static const struct ticket *ticket_of(const struct room *room, const struct place *place)
+{
+    return line_find(&room->line, &room->memory, place->count);
+}
+
+/* One of each state, some near the end of their time. */
+static void a_recovery_gives_fresh_time_to_those_who_must_be_seen_and_keeps_every_other_time(void **state)
+{
+    enum { UNTOLD, TOLD, ENTERED, ACTIVE, AWAY, WAITING, LEAVING, PEOPLE };
+    static const enum ticket_state states[PEOPLE] = {TICKET_CALLED, TICKET_CALLED, TICKET_ENTERED,
+                                                     TICKET_ACTIVE, TICKET_AWAY,   TICKET_WAITING,
+                                                     TICKET_WAITING};
+    struct settings settings = settings_default();
+    struct place place[PEOPLE];
+    struct standing standing;
+    struct tape tape = {0};
+    uint32_t called;
+    (void)state;
+
+    settings.mode = MODE_HOLD;
+    settings.session_ttl_sec = 50;
+    settings.session_max_sec = 80;
+    struct rig live = rig_new(64, &settings);
+    room_record(live.room);
+    for (uint64_t i = 0; i <= AWAY; i++)
+        place[i] = rig_place(&live, i);
+    assert_int_equal(room_advance(live.room, 4, &called), ERROR_NONE);
+    for (uint64_t i = TOLD; i <= ACTIVE; i++)
+        rig_poll(&live, &place[i]);
+    for (uint64_t i = ENTERED; i <= ACTIVE; i++)
+        assert_int_equal(rig_enter(&live, &place[i], &standing), ERROR_NONE);
+    assert_int_equal(room_session_touch(live.room, &place[ACTIVE]), ERROR_NONE);
+    record_time(&live, &tape, 40 * SEC);
+    for (uint64_t i = WAITING; i <= LEAVING; i++)
+        place[i] = rig_place(&live, i);
+    assert_int_equal(room_leave_soon(live.room, &place[LEAVING]), ERROR_NONE);
+    record_time(&live, &tape, 9 * SEC);
+    struct copy copy = copy_recovered(64, NULL, &tape, 0);
+    struct room *room = copy.rig.room;
+    assert_same_room(live.room, room, "before it goes on");
+    assert_int_equal(room->clock_ms, live.room->clock_ms);
+    copy_wake(&copy);
+    room_check(room);
+    for (uint32_t i = 0; i < PEOPLE; i++) {
+        assert_int_equal(ticket_of(room, &place[i])->state, states[i]);
+        if (i != ACTIVE && i != WAITING)
+            assert_int_equal(ticket_of(room, &place[i])->deadline, ticket_of(live.room, &place[i])->deadline);
+    }
+    assert_int_equal(ticket_of(room, &place[WAITING])->deadline, room_now(room) + 100);
+    assert_int_equal(ticket_of(room, &place[ACTIVE])->deadline, 800); /* its longest time, and no longer */
+
+    rig_pass(&copy.rig, 1 * SEC); /* the grace is over */
+    assert_int_equal(rig_state(&copy.rig, &place[LEAVING]), TICKET_DONE);
+    assert_int_equal(rig_state(&copy.rig, &place[WAITING]), TICKET_WAITING);
+    rig_pass(&copy.rig, 9 * SEC);
+    assert_int_equal(rig_state(&copy.rig, &place[WAITING]), TICKET_AWAY);
+    assert_int_equal(rig_state(&copy.rig, &place[TOLD]), TICKET_CALLED);
+    rig_pass(&copy.rig, 1 * SEC);
+    assert_int_equal(rig_state(&copy.rig, &place[TOLD]), TICKET_DONE);
+    assert_int_equal(rig_enter(&copy.rig, &place[UNTOLD], &standing), ERROR_NONE);
+    room_check(room);
+    copy_free(&copy);
+    tape_free(&tape);
+    rig_free(&live);
+}
+
+/* Everybody fell silent with turns left over: these lapse with the tick, and are not kept for who comes after a recovery. */
+static void turns_that_lapsed_are_not_there_again_after_a_recovery(void **state)
+{
+    struct settings settings = settings_default();
+    settings.mode = MODE_HOLD;
+    struct rig live = rig_new(64, &settings);
+    struct tape tape = {0};
+    struct standing standing;
+    uint32_t called;
+    (void)state;
+
+    room_record(live.room);
+    tape_take_all(&tape, live.room);
+    for (uint64_t i = 0; i < 300; i++) {
+        rig_place(&live, i);
+        tape_take_all(&tape, live.room);
+    }
+    record_time(&live, &tape, 9900);
+    assert_int_equal(room_advance(live.room, 300, &called), ERROR_NONE);
+    assert_true(called < 300 && room_has_more(live.room));
+    tape_take(&tape, live.room);
+    for (uint32_t wait = 0; room_figures(live.room).in_state[TICKET_WAITING] > 0; wait++) {
+        assert_true(wait < 100);
+        room_tick(live.room, 1000);
+        tape_take_all(&tape, live.room);
+    }
+    assert_int_equal(live.room->advance, 0);
+    struct copy copy = copy_recovered(64, NULL, &tape, 0);
+    copy_wake(&copy);
+    assert_int_equal(rig_join(&copy.rig, 1000, &standing), ERROR_NONE);
+    assert_int_equal(standing.state, TICKET_WAITING);
+    copy_free(&copy);
+    tape_free(&tape);
+    rig_free(&live);
+}
+
+static struct settings patient_settings(struct dice *dice)
+{
+    struct settings s = settings_default();
+
+    s.mode = dice_below(dice, 5) == 0 ? MODE_HOLD : MODE_QUEUE;
+    s.max_active = 1 + dice_below(dice, 20);
+    s.rate_milli = 1 + dice_below(dice, 20000);
+    s.seen_ttl_sec = s.claim_ttl_sec = s.arrive_ttl_sec = 86400;
+    s.session_ttl_sec = s.away_ttl_sec = 604800;
+    s.session_max_sec = dice_below(dice, 3) * 40;
+    return s;
+}
+
+/* The room that was never interrupted and the one that was brought back answer alike, where only time seen could differ. */
+static void a_room_that_was_brought_back_goes_on_like_the_one_that_never_stopped(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct play play = play_new(seed, 128);
+        struct settings settings = patient_settings(&play.doers.dice);
+        struct tape other = {0};
+        play.doers.settings = patient_settings;
+        play.doers.keys = 0;
+        assert_int_equal(rig_set(&play.live, &settings), ERROR_NONE);
+        tape_take_all(&play.tape, play.live.room);
+        while (play.step < 400)
+            play_step(&play);
+        room_tick(play.live.room, 1000); /* so that both know the same time */
+        tape_take_all(&play.tape, play.live.room);
+        struct copy copy = copy_recovered(128, NULL, &play.tape, 0);
+        assert_same_room(play.live.room, copy.rig.room, play.where);
+        copy_wake(&copy);
+        uint32_t until = play.tape.records;
+        for (uint32_t step = 0; step < 600; step++) {
+            struct deed deed = doers_deed(&play.doers);
+            struct answer a = deed_do(play.live.room, &deed), b = deed_do(copy.rig.room, &deed);
+            doers_hear(&play.doers, &deed, &a);
+            tape_take_all(&play.tape, play.live.room);
+            tape_take_all(&other, copy.rig.room);
+            snprintf(play.where, sizeof(play.where), "seed %lu step %u deed %d", seed, step, deed.kind);
+            if (a.error != b.error || a.number != b.number || a.standing.state != b.standing.state ||
+                a.standing.place.count != b.standing.place.count ||
+                a.standing.is_repeat != b.standing.is_repeat || a.standing.iat_sec != b.standing.iat_sec)
+                fail_msg("%s: the answers differ", play.where);
+            assert_same_room(play.live.room, copy.rig.room, play.where);
+        }
+        /* Its own records go on where the others ended. */
+        struct copy third = copy_recovered(128, NULL, &play.tape, 0);
+        struct copy fourth = copy_new(128);
+        copy_replay(&fourth, &play.tape, 0, until);
+        copy_replay(&fourth, &other, 0, other.records);
+        assert_same_room(third.rig.room, fourth.rig.room, play.where);
+        copy_free(&third);
+        copy_free(&fourth);
+        tape_free(&other);
+        copy_free(&copy);
+        play_free(&play);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -342,6 +578,10 @@ int main(void)
         cmocka_unit_test(a_snapshot_of_many_pieces_is_made_whole_too),
         cmocka_unit_test(a_room_of_lone_survivors_needs_no_more_pages_at_once_than_promised),
         cmocka_unit_test(a_snapshot_names_the_room_as_its_records_do_after_any_number_of_epochs),
+        cmocka_unit_test(nobody_who_polls_as_told_is_away_after_a_recovery),
+        cmocka_unit_test(a_recovery_gives_fresh_time_to_those_who_must_be_seen_and_keeps_every_other_time),
+        cmocka_unit_test(turns_that_lapsed_are_not_there_again_after_a_recovery),
+        cmocka_unit_test(a_room_that_was_brought_back_goes_on_like_the_one_that_never_stopped),
     };
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);
 }
