@@ -13,13 +13,15 @@ import re
 import select
 import struct
 import subprocess
+import termios
 import threading
 import time
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 
-from weirtest import at_once
+from weirtest import at_once, wait_until
 from weirtest import journal as j
 from weirtest.command import TIMEOUT_SEC, Done, assert_one_line, binary, environment, run
 from weirtest.hammer import Hammer, request_of
@@ -503,6 +505,62 @@ def test_the_bar_is_gone_before_an_error_is_said(folder):
     os.truncate(path, 48 << 20)
     code, _, terminal = on_a_terminal("journal", "verify", folder)
     assert code == 1 and re.search(r"\r\x1b\[Kweir: [^\r\n]+\r\n$", terminal), terminal
+
+
+# --- a folder that is compacted meanwhile
+
+BEGUN = 48 << 20
+
+
+def is_held(pid, file):
+    """The process has the file open and sleeps: what it wants to say to the terminal does not get through."""
+    opened = {os.readlink(link) for link in Path(f"/proc/{pid}/fd").iterdir() if link.is_symlink()}
+    return str(file) in opened and Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "S"
+
+
+def while_it_is_held(words, file, change):
+    """Runs with a terminal that stops at the first sign of a bar; `change` happens then. (exit code, stdout, stderr)"""
+    ours, theirs = pty.openpty()
+    termios.tcflow(theirs, termios.TCOOFF)
+    process = subprocess.Popen([binary(), *map(str, words)], stdout=subprocess.PIPE, stderr=theirs, env=environment())
+    wait_until(lambda: is_held(process.pid, file), TIMEOUT_SEC, "a bar on the terminal")
+    change()
+    termios.tcflow(theirs, termios.TCOON)
+    out = process.stdout.read().decode()
+    process.stdout.close()
+    code = process.wait(TIMEOUT_SEC)
+    os.close(theirs)
+    said = os.read(ours, 65536).decode()
+    os.close(ours)
+    return code, out, said
+
+
+@pytest.mark.parametrize("form", ["verify", "stat", "show"])
+def test_a_reading_over_removed_files_is_begun_anew_and_never_taken_for_damage(folder, form):
+    first = joined(3)
+    first.end = BEGUN
+    first.add(j.END, struct.pack("<Q", BEGUN)).save(folder)
+    second = j.Writer(first=BEGUN, end=BEGUN + 4096, sequence=first.sequence)
+    second.add(j.END, struct.pack("<Q", BEGUN + 4096)).save(folder)
+
+    def compact():
+        third = j.Writer(first=BEGUN + 4096, end=BEGUN + 8192, sequence=second.sequence)
+        third.add(j.ROOM, j.room(NUMBER, 9, j.tickets(2, "called"), j.face(issued=3, last=3))).save(folder)
+        snapshot = j.Writer("snapshot", first=third.first)
+        snapshot.add(j.ROOM, j.room(NUMBER, 8, j.made("concert", NUMBER), j.settings(), j.face(issued=3, last=3)))
+        snapshot.add(j.ROOM, j.room(NUMBER, 8, j.tickets(1, "waiting", "waiting", "waiting")))
+        snapshot.add(j.END, struct.pack("<Q", third.first + 64)).save(folder)
+        for writer in (first, second):
+            (folder / j.name_of("journal", writer.first)).unlink()
+
+    code, out, said = while_it_is_held(["journal", form, folder, "--json"], folder / SEGMENT, compact)
+    if form == "show":
+        assert code == 2 and "was compacted while it was read: try again" in said
+        assert [json.loads(line)["sequence"] for line in out.splitlines()] == [1, 2, 3, 4, 5], "what was read is shown"
+        return
+    assert code == 0 and "weir:" not in said, said
+    told = json.loads(out)
+    assert told["records"] == 1 and told["people"] == (3 if form == "stat" else {"waiting": 2, "away": 0, "called": 1, "entered": 0, "active": 0})
 
 
 # --- a journal that nginx wrote
