@@ -34,6 +34,7 @@ static const struct admin_row rows[] = {
     {SPAN("ticket"), SPAN(""), false, true, NGX_HTTP_POST, SPAN("POST"), ticket_look_begin},
     {SPAN("journal"), SPAN(""), false, false, READ, SPAN("GET, HEAD"), journal_status_begin},
     {SPAN("stream"), SPAN(""), false, false, NGX_HTTP_GET, SPAN("GET"), stream_begin},
+    {SPAN("gate"), SPAN(""), false, false, READ, SPAN("GET, HEAD"), gate_counts_begin},
 };
 
 struct path {

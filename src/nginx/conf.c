@@ -50,6 +50,8 @@ void *conf_create_loc(ngx_conf_t *cf)
     conf->identity = NGX_CONF_UNSET_PTR;
     conf->origins = NGX_CONF_UNSET_PTR;
     conf->gate = NGX_CONF_UNSET_PTR;
+    conf->bypass = NGX_CONF_UNSET_PTR;
+    conf->when_down = NGX_CONF_UNSET_UINT;
     conf->idempotency = NGX_CONF_UNSET_UINT;
     return conf;
 }
@@ -60,6 +62,8 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_ptr_value(conf->identity, above->identity, NULL);
     ngx_conf_merge_ptr_value(conf->origins, above->origins, NULL);
     ngx_conf_merge_ptr_value(conf->gate, above->gate, NULL);
+    ngx_conf_merge_ptr_value(conf->bypass, above->bypass, NULL);
+    ngx_conf_merge_uint_value(conf->when_down, above->when_down, WHEN_DOWN_SIGNED);
     ngx_conf_merge_uint_value(conf->idempotency, above->idempotency, IDEMPOTENCY_OPTIONAL);
     ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
     if (conf->handler == NULL && core->noname) { /* an `if` block is the location it stands in */

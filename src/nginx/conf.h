@@ -52,11 +52,12 @@ struct main_conf {
     ngx_array_t rooms;                 /* struct room_conf */
     bool has_rooms_rule;               /* weir_rooms was written */
     bool makes_rooms;
-    struct settings made_settings; /* of rooms made by their first join */
-    ngx_array_t gates;             /* of gate_conf.c: the rooms that gates name in so many words */
-    ngx_int_t real_peer;           /* index of $realip_remote_addr, or NGX_ERROR without that module */
-    struct conf_mention need;      /* the first directive that cannot work without zone and secret */
-    struct conf_mention admin;     /* the first weir_api admin */
+    struct settings made_settings;   /* of rooms made by their first join */
+    struct gate_counts *gate_counts; /* NULL: no gate */
+    ngx_array_t gates;               /* of gate_conf.c: the rooms that gates name in so many words */
+    ngx_int_t real_peer;             /* index of $realip_remote_addr, or NGX_ERROR without that module */
+    struct conf_mention need;        /* the first directive that cannot work without zone and secret */
+    struct conf_mention admin;       /* the first weir_api admin */
 };
 
 struct srv_conf {
@@ -68,12 +69,22 @@ enum conf_idempotency { IDEMPOTENCY_OPTIONAL, IDEMPOTENCY_REQUIRED };
 
 struct identity_conf; /* identity.c */
 struct gate_conf;     /* gate.h */
+struct gate_counts;   /* gate_count.h */
+
+/* What a gate does while the engine is away. */
+enum conf_when_down {
+    WHEN_DOWN_CLOSED, /* nobody is let by */
+    WHEN_DOWN_SIGNED, /* whoever has a pass that we signed */
+    WHEN_DOWN_OPEN,   /* everybody */
+};
 
 struct loc_conf {
     struct identity_conf *identity; /* NULL: off */
     ngx_array_t *origins;           /* ngx_str_t; NULL: off */
     ngx_uint_t idempotency;         /* enum conf_idempotency */
     struct gate_conf *gate;         /* NULL: off */
+    ngx_array_t *bypass;            /* ngx_http_complex_value_t: who is let by without a pass; NULL: nobody */
+    ngx_uint_t when_down;           /* enum conf_when_down */
     ngx_http_handler_pt handler;    /* of weir_api or weir_page in this very location */
     bool is_api;
 };

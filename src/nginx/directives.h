@@ -117,6 +117,22 @@
               "on to the shop carries X-Weir-Room, X-Weir-User, X-Weir-Session and X-Weir-Tier; "          \
               "whatever a client sent under such names is removed. (`return` answers before any gate is "  \
               "reached: what it says is for everybody.) `$weir_gate` says how a request fared, for the "   \
-              "access log.")
+              "access log.")                                                                               \
+    DIRECTIVE("weir_bypass", "weir_bypass $variable ... | off;", "off", "http, server, location",          \
+              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                 \
+              NGX_HTTP_LOC_CONF_OFFSET, gate_bypass_directive,                                             \
+              "Who goes by the gate without a pass: whenever one of these variables is neither empty "     \
+              "nor `0`. For staff, monitors and crawlers, by a `geo` or a `map` of something that "        \
+              "nobody else can send. Each is counted (`GET gate` of the operator's API) and `bypassed` "   \
+              "in `$weir_gate`; the shop is told the room alone.")                                         \
+    DIRECTIVE("weir_when_down", "weir_when_down closed | signed | open;", "signed",                        \
+              "http, server, location",                                                                    \
+              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1,                 \
+              NGX_HTTP_LOC_CONF_OFFSET, gate_when_down_directive,                                          \
+              "What the gate does while the engine cannot answer. `signed`: passes that we signed go "     \
+              "on, though their sessions cannot be asked for; everybody else waits: a navigation on the "  \
+              "waiting page, which goes on trying, anything else with 503 and Retry-After. `closed`: "     \
+              "nobody goes through. `open`: everybody does. The engine's own word decides, never a "       \
+              "client's; that it goes away and comes back is logged and counted.")
 
 #endif

@@ -17,6 +17,7 @@
 #include "engine/place.h"
 #include "nginx/gate_admit.h"
 #include "nginx/gate_body.h"
+#include "nginx/gate_count.h"
 #include "nginx/gate_refuse.h"
 #include "nginx/gate_state.h"
 #include "nginx/headers.h"
@@ -153,8 +154,11 @@ static void gate_resume(ngx_http_request_t *r)
 
 static enum gate_move gate_look(ngx_http_request_t *r, struct gate *gate)
 {
+    gate_counts_watch(r);
     if (is_preflight(r))
         return gate_decide(gate, GATE_PREFLIGHT);
+    if (conf_loc(r)->bypass != NULL && ngx_http_test_predicates(r, conf_loc(r)->bypass) == NGX_DECLINED)
+        return gate_decide(gate, GATE_BYPASSED);
     gate_passes_find(r, gate);
     gate->step = pass_next;
     return GATE_ON;
@@ -174,7 +178,7 @@ static enum gate_move pass_touch(ngx_http_request_t *r, struct gate *gate)
     const struct pass_claims *pass = &gate->passes.of[gate->at];
     struct engine_call *call = &request_of(r)->call.engine;
     if (call->error == ERROR_ENGINE_UNAVAILABLE)
-        return gate_deny(gate, call->error);
+        return gate_miss_engine(r, gate);
     if (call->error != ERROR_NONE || (gate->conf->tier == 0 && pass->tier != (int)call->settings.tier)) {
         gate->at++;
         gate->step = pass_next;
@@ -190,7 +194,7 @@ static enum gate_move pass_touched(ngx_http_request_t *r, struct gate *gate)
     if (error == ERROR_NONE)
         return gate_decide(gate, GATE_PASSED);
     if (error == ERROR_ENGINE_UNAVAILABLE)
-        return gate_deny(gate, error);
+        return gate_miss_engine(r, gate);
     gate->at++;
     gate->step = pass_next;
     return GATE_ON;
@@ -199,7 +203,7 @@ static enum gate_move pass_touched(ngx_http_request_t *r, struct gate *gate)
 static enum gate_move line_look(ngx_http_request_t *r, struct gate *gate)
 {
     if (gate->line.len == 0) /* a path without a room is no way in */
-        return gate_deny(gate, ERROR_ADMISSION_REQUIRED);
+        return gate_deny(gate);
     return gate_ask(r, gate, ENGINE_SETTINGS, gate->line, line_judge);
 }
 
@@ -208,7 +212,7 @@ static enum gate_move line_judge(ngx_http_request_t *r, struct gate *gate)
     const struct engine_call *call = &request_of(r)->call.engine;
     gate->is_open = call->error == ERROR_NONE && call->settings.mode == MODE_OPEN;
     if (call->error == ERROR_ENGINE_UNAVAILABLE)
-        return gate_deny(gate, call->error);
+        return gate_miss_engine(r, gate);
     bool is_too_low = call->error == ERROR_NONE && (int)call->settings.tier < gate->conf->tier;
     if (is_too_low)
         ngx_log_error(
@@ -217,7 +221,7 @@ static enum gate_move line_judge(ngx_http_request_t *r, struct gate *gate)
             gate->line.len, gate->line.data);
     /* A room that nobody has joined yet gives passes to those who do. */
     if (is_too_low || !gate_may_admit(r, gate))
-        return gate_deny(gate, ERROR_ADMISSION_REQUIRED);
+        return gate_deny(gate);
     gate->step = gate_admit;
     return GATE_ON;
 }
@@ -238,12 +242,21 @@ enum gate_move gate_decide(struct gate *gate, enum gate_outcome outcome)
     return GATE_END;
 }
 
-enum gate_move gate_deny(struct gate *gate, enum error error)
+enum gate_move gate_deny(struct gate *gate)
 {
-    gate->error = error;
+    return gate_decide(gate, gate->is_open ? GATE_OPEN : GATE_REFUSED);
+}
+
+/* A pass that the engine has said to be over is none, whatever its signature; the others were not asked for yet. */
+enum gate_move gate_miss_engine(ngx_http_request_t *r, struct gate *gate)
+{
+    bool has_pass = gate->at < gate->passes.count;
+    ngx_uint_t policy = conf_loc(r)->when_down;
+    if (policy != WHEN_DOWN_CLOSED && has_pass)
+        return gate_decide(gate, GATE_SIGNED);
     if (gate->is_open)
         return gate_decide(gate, GATE_OPEN);
-    return gate_decide(gate, error == ERROR_ENGINE_UNAVAILABLE ? GATE_UNAVAILABLE : GATE_REFUSED);
+    return gate_decide(gate, policy == WHEN_DOWN_OPEN ? GATE_UNGUARDED : GATE_UNAVAILABLE);
 }
 
 /* ---- the end ---- */
@@ -255,6 +268,7 @@ static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     if (r == r->main)
         note->outcome = gate->outcome;
+    gate_count(r, gate->outcome);
     if (!gate_goes_on(gate->outcome))
         return gate_refuse(r, gate);
     if (gate->outcome != GATE_PREFLIGHT && gate_tell_shop(r, gate) != NGX_OK)
@@ -265,10 +279,12 @@ static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate)
 
 static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate *gate)
 {
-    bool has_pass = gate->outcome == GATE_PASSED || gate->outcome == GATE_ADMITTED;
+    bool has_pass = gate->at < gate->passes.count;
     const struct pass_claims *pass = &gate->passes.of[gate->at];
-    if (headers_begin(r) != NGX_OK || headers_add(r, SPAN("X-Weir-Room"), SPAN("x-weir-room"),
-                                                  has_pass ? pass->room : gate->line) != NGX_OK)
+    struct span room = has_pass ? pass->room : gate->line;
+    if (headers_begin(r) != NGX_OK)
+        return NGX_ERROR;
+    if (room.len > 0 && headers_add(r, SPAN("X-Weir-Room"), SPAN("x-weir-room"), room) != NGX_OK)
         return NGX_ERROR;
     if (!has_pass)
         return NGX_OK;

@@ -19,6 +19,8 @@ struct gate_conf {
 };
 
 char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
+char *gate_bypass_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
+char *gate_when_down_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
 ngx_int_t gate_conf_init(ngx_conf_t *cf, struct main_conf *conf);
 

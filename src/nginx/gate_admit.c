@@ -15,7 +15,7 @@
 static enum gate_move admit_enter(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move admit_touch(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move admit_touched(ngx_http_request_t *r, struct gate *gate);
-static enum gate_move admit_fail(struct gate *gate, enum error error);
+static enum gate_move admit_fail(ngx_http_request_t *r, struct gate *gate, enum error error);
 static struct visitor visitor_to_admit(ngx_http_request_t *r, struct gate_note *note);
 
 bool gate_may_admit(ngx_http_request_t *r, const struct gate *gate)
@@ -53,7 +53,7 @@ static enum gate_move admit_enter(ngx_http_request_t *r, struct gate *gate)
 {
     struct engine_call *call = &request_of(r)->call.engine;
     if (call->error != ERROR_NONE || !call->standing.is_ready)
-        return admit_fail(gate, call->error);
+        return admit_fail(r, gate, call->error);
     call->enter = (struct enter){.place = call->standing.place,
                                  .key_id = keyring_signing_id(conf_main(r)->keys),
                                  .wall_sec = (uint32_t)ngx_time()};
@@ -66,11 +66,11 @@ static enum gate_move admit_touch(ngx_http_request_t *r, struct gate *gate)
     struct engine_call *call = &request_of(r)->call.engine;
     struct pass_given *given = &note->given[note->given_count];
     if (call->error != ERROR_NONE)
-        return admit_fail(gate, call->error);
+        return admit_fail(r, gate, call->error);
     if (!pass_give(r, gate->line, &call->standing, identity_of(r), given))
-        return admit_fail(gate, ERROR_ENGINE_UNAVAILABLE);
+        return admit_fail(r, gate, ERROR_ENGINE_UNAVAILABLE);
     if (given->claims.tier < gate->conf->tier)
-        return admit_fail(gate, ERROR_NONE);
+        return admit_fail(r, gate, ERROR_NONE);
     note->given_count++;
     gate->passes = (struct gate_passes){.of = {given->claims}, .count = 1};
     gate->at = 0;
@@ -81,11 +81,11 @@ static enum gate_move admit_touch(ngx_http_request_t *r, struct gate *gate)
 static enum gate_move admit_touched(ngx_http_request_t *r, struct gate *gate)
 {
     enum error error = request_of(r)->call.engine.error;
-    return error == ERROR_NONE ? gate_decide(gate, GATE_ADMITTED) : admit_fail(gate, error);
+    return error == ERROR_NONE ? gate_decide(gate, GATE_ADMITTED) : admit_fail(r, gate, error);
 }
 
 /* Whatever else it was: the line's page says it, and tries again. */
-static enum gate_move admit_fail(struct gate *gate, enum error error)
+static enum gate_move admit_fail(ngx_http_request_t *r, struct gate *gate, enum error error)
 {
-    return gate_deny(gate, error == ERROR_ENGINE_UNAVAILABLE ? error : ERROR_ADMISSION_REQUIRED);
+    return error == ERROR_ENGINE_UNAVAILABLE ? gate_miss_engine(r, gate) : gate_deny(gate);
 }

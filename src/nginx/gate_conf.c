@@ -5,6 +5,7 @@
  */
 #include "base/ascii.h"
 #include "nginx/gate.h"
+#include "nginx/gate_count.h"
 #include "nginx/rooms.h"
 
 #define FIELD_MAX 64
@@ -43,7 +44,7 @@ char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     }
     conf->gate = gate;
     conf_note_need(cf);
-    return gate_finish(cf, gate);
+    return gate_counts_need(cf) == NGX_OK ? gate_finish(cf, gate) : NGX_CONF_ERROR;
 }
 
 static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t word)
@@ -135,6 +136,41 @@ static char *rooms_mention(ngx_conf_t *cf, const struct gate_conf *gate)
         *mention = (struct gate_mention){conf_mention(cf, gate->rooms[i].value), gate->tier};
     }
     return NGX_CONF_OK;
+}
+
+char *gate_bypass_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
+{
+    struct loc_conf *conf = data;
+    ngx_str_t *words = cf->args->elts;
+    if (conf->bypass != NGX_CONF_UNSET_PTR)
+        return "is duplicate";
+    conf->bypass = NULL;
+    if (cf->args->nelts == 2 && span_equal(span_of_str(words[1]), SPAN("off")))
+        return NGX_CONF_OK;
+    /* A word that is no variable would let everybody by. */
+    for (ngx_uint_t i = 1; i < cf->args->nelts; i++)
+        if (words[i].len < 2 || words[i].data[0] != '$')
+            return "takes variables, such as $staff, or off";
+    conf->bypass = NGX_CONF_UNSET_PTR;
+    ngx_command_t slot = {.offset = offsetof(struct loc_conf, bypass)};
+    return ngx_http_set_predicate_slot(cf, &slot, conf);
+}
+
+char *gate_when_down_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
+{
+    static const struct span policies[] = {
+        [WHEN_DOWN_CLOSED] = SPAN("closed"),
+        [WHEN_DOWN_SIGNED] = SPAN("signed"),
+        [WHEN_DOWN_OPEN] = SPAN("open"),
+    };
+    struct loc_conf *conf = data;
+    ngx_str_t *words = cf->args->elts;
+    if (conf->when_down != NGX_CONF_UNSET_UINT)
+        return "is duplicate";
+    for (ngx_uint_t i = 0; i < sizeof(policies) / sizeof(policies[0]); i++)
+        if (span_equal(span_of_str(words[1]), policies[i]))
+            conf->when_down = i;
+    return conf->when_down != NGX_CONF_UNSET_UINT ? NGX_CONF_OK : "must be closed, signed or open";
 }
 
 ngx_int_t gate_conf_init(ngx_conf_t *cf, struct main_conf *conf)

@@ -63,6 +63,11 @@ bool gate_goes_on(enum gate_outcome outcome)
     return outcomes[outcome].goes_on;
 }
 
+struct span gate_outcome_word(enum gate_outcome outcome)
+{
+    return outcomes[outcome].word;
+}
+
 ngx_int_t gate_note_add_variable(ngx_conf_t *cf)
 {
     static ngx_str_t name = ngx_string("weir_gate");

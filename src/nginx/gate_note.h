@@ -12,13 +12,16 @@
 #include "nginx/pass_give.h"
 
 /* OUTCOME(name, word, whether the request goes on, what it means) */
-#define GATE_OUTCOME_LIST(OUTCOME)                                                          \
-    OUTCOME(PASSED, "passed", true, "with a living pass")                                   \
-    OUTCOME(ADMITTED, "admitted", true, "joined, called and let in with this very request") \
-    OUTCOME(OPEN, "open", true, "without one: the room is in mode `open`")                  \
-    OUTCOME(PREFLIGHT, "preflight", true, "a CORS preflight, which has none")               \
-    OUTCOME(REFUSED, "refused", false, "no pass, and no way in now")                        \
-    OUTCOME(UNAVAILABLE, "unavailable", false, "the engine could not be asked")
+#define GATE_OUTCOME_LIST(OUTCOME)                                                                          \
+    OUTCOME(PASSED, "passed", true, "with a living pass")                                                   \
+    OUTCOME(ADMITTED, "admitted", true, "joined, called and let in with this very request")                 \
+    OUTCOME(OPEN, "open", true, "without one: the room is in mode `open`")                                  \
+    OUTCOME(BYPASSED, "bypassed", true, "without one: weir_bypass lets them by")                            \
+    OUTCOME(PREFLIGHT, "preflight", true, "a CORS preflight, which has none")                               \
+    OUTCOME(SIGNED, "signed", true, "with a pass whose session could not be asked for: the engine is away") \
+    OUTCOME(UNGUARDED, "unguarded", true, "without one: the engine is away, and weir_when_down says open")  \
+    OUTCOME(REFUSED, "refused", false, "no pass, and no way in now")                                        \
+    OUTCOME(UNAVAILABLE, "unavailable", false, "no pass, and the engine is away")
 
 enum gate_outcome {
     GATE_UNDECIDED,
@@ -48,5 +51,6 @@ struct gate_note *gate_note_peek(ngx_http_request_t *r);
 ngx_int_t gate_note_add_variable(ngx_conf_t *cf);
 
 bool gate_goes_on(enum gate_outcome outcome);
+struct span gate_outcome_word(enum gate_outcome outcome);
 
 #endif

@@ -39,11 +39,11 @@ ngx_int_t gate_refuse(ngx_http_request_t *r, const struct gate *gate)
 
 static ngx_int_t refusal_send(ngx_http_request_t *r, const struct gate *gate)
 {
-    if (gate->error != ERROR_ADMISSION_REQUIRED)
-        return reply_error(r, gate->error, 0);
     if (gate->line.len > 0 && gate_is_navigation(r))
         return redirect_send(r, page_address(r, gate, true));
-    return reply_error_with_redirect(r, gate->error, page_address(r, gate, false));
+    if (gate->outcome == GATE_UNAVAILABLE)
+        return reply_error(r, ERROR_ENGINE_UNAVAILABLE, 0);
+    return reply_error_with_redirect(r, ERROR_ADMISSION_REQUIRED, page_address(r, gate, false));
 }
 
 /* An empty span: there is none, or out of memory. */

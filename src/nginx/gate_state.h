@@ -7,7 +7,6 @@
  * ends it. A step that asks is gone on from when the answer is there, be that at once or many events later.
  */
 
-#include "base/error.h"
 #include "engine/engine.h"
 #include "nginx/gate.h"
 #include "nginx/gate_note.h"
@@ -33,7 +32,6 @@ struct gate {
     size_t at;    /* the pass that is looked at */
     bool is_open; /* the line's room lets everybody by */
     enum gate_outcome outcome;
-    enum error error; /* where it did not let by: why */
     char session[PASS_ID_LEN];
     char tier[1];
 };
@@ -43,7 +41,10 @@ enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum engine_op
                         gate_step *then);
 enum gate_move gate_decide(struct gate *gate, enum gate_outcome outcome);
 
-/* There is no pass, for this reason; an open room lets by all the same. */
-enum gate_move gate_deny(struct gate *gate, enum error error);
+/* There is no pass; an open room lets by all the same. */
+enum gate_move gate_deny(struct gate *gate);
+
+/* The engine could not be asked. */
+enum gate_move gate_miss_engine(ngx_http_request_t *r, struct gate *gate);
 
 #endif

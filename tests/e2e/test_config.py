@@ -177,6 +177,9 @@ def test_the_secret_file_is_found_beside_the_configuration(weir):
     ("weir_gate room=room room=*;", ["no other room"]),
     ("weir_gate room=room room=a room=b room=c room=d;", ["4 rooms"]),
     ("weir_gate room=room turn=2;", ["knows tier=N"]),
+    ("weir_bypass on;", ["variables"]),
+    ("weir_bypass $a 1;", ["variables"]),
+    ("weir_when_down maybe;", ["closed, signed or open"]),
 ])
 def test_a_directive_that_makes_no_sense_is_refused(weir, directive, words):
     server = weir(start=False, rooms=ROOMS, http=directive)

@@ -72,6 +72,12 @@ SERVER = """
             client_body_buffer_size 100;
             proxy_pass http://127.0.0.1:{echo};
         }}
+        location /bypass/ {{
+            weir_gate room=shop;
+            weir_bypass $http_x_staff $arg_monitor;
+            location /bypass/none/ {{ weir_bypass off; proxy_pass http://127.0.0.1:{echo}; }}
+            proxy_pass http://127.0.0.1:{echo};
+        }}
         location /in-part/ {{ ssi on; ssi_types *; }}
         location /user/ {{ weir_gate room=shop; weir_user $http_x_user_id from=127.0.0.1; proxy_pass http://127.0.0.1:{echo}; }}
         location /signed-in/ {{ weir_api queue; weir_user $http_x_user_id from=127.0.0.1; }}
@@ -101,7 +107,7 @@ def server(tmp_path_factory, echo):
         path = folder / "html" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    server = Nginx(folder, rooms=ROOMS, server=SERVER.format(dir=folder, echo=echo),
+    server = Nginx(folder, rooms=ROOMS, server=SERVER.format(dir=folder, echo=echo), admin=["ops"],
                    http="underscores_in_headers on; proxy_ignore_client_abort on; log_format gate '$request $weir_gate';"
                         f"access_log {folder}/gate.log gate;" + SECOND.format(dir=folder, echo=echo))
     server.expect_in_log("connect\\(\\) failed .* 127.0.0.1:1")
@@ -498,6 +504,21 @@ def test_a_path_without_a_room_is_no_way_in(insider, name):
 
 def test_an_unknown_room_is_no_way_in(insider):
     assert_turned_away(insider.get("/by-name/nowhere"), "nowhere")
+
+
+# --- who goes by
+
+
+def test_who_is_let_by_goes_by_without_a_pass_and_is_counted(server, visitor):
+    before = server.admin().call("GET", "gate").json()["requests"]
+    for path, headers in (("/bypass/", {"X-Staff": "1"}), ("/bypass/", {"X-Staff": "no"}), ("/bypass/?monitor=ping", {})):
+        assert of_weir(visitor.get(path, headers=headers)) == {"x-weir-room": "shop"}
+        assert visitor.get(path, headers={**headers, "Accept": "text/html"}).cookies() == {}, "nor do they take a slot"
+    for path, headers in (("/bypass/", {}), ("/bypass/", {"X-Staff": "0"}), ("/bypass/", {"X-Staff": ""}), ("/bypass/?monitor", {}),
+                          ("/bypass/none/", {"X-Staff": "1"}), ("/in/", {"X-Staff": "1"})):
+        assert_turned_away(visitor.get(path, headers=headers))
+    after = server.admin().call("GET", "gate").json()["requests"]
+    assert {word: after[word] - before[word] for word in after if after[word] != before[word]} == {"bypassed": 6, "refused": 6}
 
 
 # --- navigation

@@ -73,10 +73,11 @@ CALLS = [
     ("delete", "rooms/{id}", dict(id="fresh"), 200, None),
     ("delete", "rooms/{id}", dict(id="nobody"), 404, "ROOM_NOT_FOUND"),
     ("get", "journal", {}, 200, None),
+    ("get", "gate", {}, 200, None),
     ("get", "{other}", {}, 404, "NOT_FOUND"),
     *(("options", path, {}, 405, "METHOD_NOT_ALLOWED")
       for path in ("rooms", "rooms/{id}", "rooms/{id}/figures", "rooms/{id}/advance", "rooms/{id}/clear", "ticket", "stream",
-                   "journal")),
+                   "journal", "gate")),
 ]
 EVERYWHERE = [(method, path.removeprefix(PREFIX), how, status, code)
               for method, path in DOCUMENT.operations()
