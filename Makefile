@@ -233,6 +233,9 @@ $(B)/unit/%: $(B)/tests/unit/%.o $(UNIT_HELP:%.c=$(B)/%.o) $(CORE_LIB)
 	$(call say,link,$@)
 	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(CORE_LIB) $(UNIT_LIBS)
 
+# The journal is fuzzed on the same disk in memory that its tests use.
+$(B)/replay/journal $(B)/fuzzer/journal: $(B)/tests/unit/shelf.o
+
 $(B)/replay/%: $(B)/tests/fuzz/fuzz_%.o $(B)/tests/fuzz/replay.o $(CORE_LIB)
 	@mkdir -p $(@D)
 	$(call say,link,$@)
