@@ -93,7 +93,8 @@ void journal_rooms_free(struct journal_rooms *rooms);
 const char *journal_type(enum record_type type);
 
 /* What changed. `room` is as the records before left it; NULL for records that are no room's. */
-void journal_words(FILE *out, const struct frame_record *record, const struct journal_room *room);
+void journal_words(FILE *out, const struct frame_record *record, const struct journal_room *room,
+                   bool is_snapshot);
 
 /* The settings of such a part. False: they cannot be read. */
 bool journal_settings_read(struct span data, struct part_settings *head, struct settings *settings);

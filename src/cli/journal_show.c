@@ -83,7 +83,7 @@ static void record_print(const struct frame_record *record, const struct journal
     snprintf(sequence, sizeof(sequence), "%s%" PRIu64, is_snapshot ? "S" : "", record->sequence);
     printf("%8s  %-24s  %-6s  %-12s  ", sequence, journal_time(record->time_ms, time),
            journal_type(record->type), room == NULL ? "-" : room->name);
-    journal_words(stdout, record, room);
+    journal_words(stdout, record, room, is_snapshot);
     putchar('\n');
 }
 

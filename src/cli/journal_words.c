@@ -31,7 +31,7 @@ struct words {
 };
 
 static void words_of_room(struct words *words, struct span body);
-static void words_of_number(FILE *out, const struct frame_record *record);
+static void words_of_number(FILE *out, const struct frame_record *record, bool is_snapshot);
 
 const char *journal_type(enum record_type type)
 {
@@ -57,7 +57,8 @@ const char *journal_part(enum part_kind kind)
     return "unknown";
 }
 
-void journal_words(FILE *out, const struct frame_record *record, const struct journal_room *room)
+void journal_words(FILE *out, const struct frame_record *record, const struct journal_room *room,
+                   bool is_snapshot)
 {
     struct words words = {.out = out};
 
@@ -66,10 +67,10 @@ void journal_words(FILE *out, const struct frame_record *record, const struct jo
     if (record->type == RECORD_ROOM)
         words_of_room(&words, record->body);
     else
-        words_of_number(out, record);
+        words_of_number(out, record, is_snapshot);
 }
 
-static void words_of_number(FILE *out, const struct frame_record *record)
+static void words_of_number(FILE *out, const struct frame_record *record, bool is_snapshot)
 {
     const char *body = record->body.data;
 
@@ -79,6 +80,8 @@ static void words_of_number(FILE *out, const struct frame_record *record)
         fputs("unreadable", out);
     else if (record->type == RECORD_SYNCED)
         fprintf(out, "on the disk up to position %" PRIu64, little_get64(body));
+    else if (record->type == RECORD_END && is_snapshot)
+        fprintf(out, "counts together with the journal up to position %" PRIu64, little_get64(body));
     else if (record->type == RECORD_END)
         fprintf(out, "goes on at position %" PRIu64, little_get64(body));
     else
@@ -134,6 +137,8 @@ static void words_of_room(struct words *words, struct span body)
         phrase_begin(words);
         fputs("unreadable", words->out);
     }
+    if (words->phrases == 0)
+        fputs("nothing", words->out);
 }
 
 static void run_say(struct words *words)

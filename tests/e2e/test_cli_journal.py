@@ -13,6 +13,7 @@ import re
 import select
 import struct
 import subprocess
+import tarfile
 import termios
 import threading
 import time
@@ -120,6 +121,7 @@ def test_a_snapshot_stands_for_what_was_before_it(folder):
     lines = look("show", folder).lines()
     assert [line.split()[0] for line in lines] == ["S1", "S2", "S3", "S4", "900"]
     assert [line.split()[3] for line in lines] == ["-", "concert", "concert", "-", "concert"]
+    assert lines[3].endswith("  counts together with the journal up to position 4160") and lines[1].endswith("settings 0: rate=5")
     assert [record["sequence"] for record in shown(folder, "--from", 1)] == [900]
     stat = look("stat", folder, "--json").json()
     assert stat["snapshot_records"] == 4 and stat["records"] == 1 and stat["people"] == 3
@@ -143,6 +145,7 @@ def test_show_says_in_words_what_became(folder):
         tuple(j.gone(place) for place in range(10, 40, 2)),
         (j.part(j.CLEARED), j.face()),
         (j.part(j.OVER), j.face()),
+        (),
     )
     writer.add(j.SYNCED, struct.pack("<Q", 4711)).add(j.ZONE, struct.pack("<II", second, 0)).add(j.CLOSED)
     writer.add(j.ROOM, j.room(NUMBER + 5, 4, j.face()), time_ms=0).add(j.END, struct.pack("<Q", 1 << 20)).save(folder)
@@ -166,6 +169,7 @@ def test_show_says_in_words_what_became(folder):
             ("room", "concert", ", ".join(f"place {place} done" for place in range(10, 26, 2)) + ", and 7 more places"),
             ("room", "concert", "cleared"),
             ("room", "concert", "deleted"),
+            ("room", "concert", "nothing"),
             ("synced", "-", "on the disk up to position 4711"),
             ("zone", "-", f"next epoch {second}"),
             ("closed", "-", "nginx was stopped, and everything before this is on the disk"),
@@ -668,6 +672,23 @@ def test_the_hash_is_the_same_after_a_restart_and_of_a_copy(weir, tmp_path):
     joins(server, "line", 1)
     server.stop()
     assert look("verify", server.dir / "journal", "--json").json()["hash"] != before["hash"]
+
+
+def test_a_journal_of_the_first_version_is_read_as_it_was_written(folder):
+    """It was kept when the format was new, and is never made anew: what people have on their disks is not, either."""
+    with tarfile.open(Path(__file__).parent / "data" / "journal-v1.tar.gz") as kept:
+        kept.extractall(folder)
+    _, verdict = assert_as_the_second_reader_says(folder)
+    assert verdict["snapshot"] == {"file": "snapshot-0000000000200108", "records": 8, "bytes": 4016}
+    assert (verdict["segments"], verdict["records"], verdict["bytes"], verdict["next_sequence"]) == (2, 10, 1096, 128)
+    assert verdict["closed"] is True and verdict["loss"] is False and verdict["last_time"] == "2026-11-15T08:34:36.296Z"
+    assert verdict["rooms"] == 2
+    assert verdict["people"] == {"waiting": 54, "away": 0, "called": 15, "entered": 5, "active": 0}
+    lines = [re.split(" {2,}", line.strip(), maxsplit=4) for line in look("show", folder).lines()]
+    assert lines[1][4].startswith("made with epoch 53723, epoch 53723 behind place 0, settings 2 of the API: mode=hold rate=7 seen_ttl_sec=300")
+    assert lines[2][4] == "place 1 waiting (9ffd0933), places 4-17 waiting, places 19-44 waiting"
+    assert lines[5][4] == "place 1 called and told (76ba7a7c), places 2-6 entered, places 7-20 called, places 21-31 waiting"
+    assert lines[14] == ["124", "2026-11-15T08:34:36.193Z", "room", "line", "place 45 waiting (8c6ca701)"]
 
 
 def snapshots(folder):
