@@ -79,11 +79,19 @@ static bool make_room(struct replay *replay, struct span name, uint32_t epoch, c
     return true;
 }
 
+/* Of rooms that are over too: their numbers are not given again. */
+static void pass_epochs(struct local_zone *zone, const struct room *room)
+{
+    if (room_epoch(room) >= zone->next_epoch)
+        zone->next_epoch = room_epoch(room) + 1;
+}
+
 static void drop_room(struct replay *replay, uint32_t index)
 {
     struct local_zone *zone = replay->zone;
     struct slot *slot = &zone->slots[index];
 
+    pass_epochs(zone, slot_room(slot));
     room_dissolve(slot_room(slot));
     room_end(slot_room(slot));
     zone_lock(zone);
@@ -91,6 +99,28 @@ static void drop_room(struct replay *replay, uint32_t index)
     zone_unlock(zone);
     slot_give_up(zone, slot);
     replay->number[index] = 0;
+}
+
+/* Few for a small record, or rooms that take turns would take the zone's last pages from each other with every one. */
+static uint32_t pages_for(struct span body)
+{
+    size_t pages = 32 + body.len / 16;
+
+    return pages < ROOM_APPLY_PAGES ? (uint32_t)pages : ROOM_APPLY_PAGES;
+}
+
+/* Where the zone has no more, those come back that other rooms were given and did not need: they fitted in once. */
+static void give_pages(struct local_zone *zone, uint32_t index, uint32_t pages)
+{
+    struct room *room = slot_room(&zone->slots[index]);
+
+    stock_fill(zone, room, pages);
+    if (room_memory(room)->spare_count >= pages)
+        return;
+    for (uint32_t i = 0; i < zone->rooms; i++)
+        if (i != index)
+            stock_trim(zone, slot_room(&zone->slots[i]), 0);
+    stock_fill(zone, room, pages);
 }
 
 static bool apply_room(struct replay *replay, struct span body, const struct scan_place *place,
@@ -113,7 +143,7 @@ static bool apply_room(struct replay *replay, struct span body, const struct sca
     if (index == UINT32_MAX)
         return true; /* of a room that was deleted while the snapshot was taken */
     struct room *room = slot_room(&replay->zone->slots[index]);
-    stock_fill(replay->zone, room, ROOM_APPLY_PAGES);
+    give_pages(replay->zone, index, pages_for(body));
     if (!room_apply(room, body, is_snapshot, is_full))
         return fail(replay, place,
                     *is_full ? "weir_zone is too small for what the journal holds: make it larger"
@@ -153,9 +183,8 @@ static void wake(struct local_zone *zone, struct slot *slot, struct local_recove
     struct figures figures;
 
     room_resume(room);
-    stock_trim(zone, room, STOCK_LIMIT);
-    if (room_epoch(room) >= zone->next_epoch)
-        zone->next_epoch = room_epoch(room) + 1;
+    stock_trim(zone, room, STOCK_FILL); /* no more than a room that is made anew is given */
+    pass_epochs(zone, room);
     figures = room_figures(room);
     for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
         recovery->tickets += figures.in_state[state];
