@@ -217,6 +217,9 @@ static bool must_wait(const struct engine_call *call, bool has_changed)
         return has_changed || (call->error == ERROR_NONE && call->standing.is_ready);
     case ENGINE_SESSION_TOUCH:
         return has_changed;
+    case ENGINE_LEAVE:
+    case ENGINE_SESSION_END:
+        return true; /* also where it is over already: the first who was told may still wait */
     default:
         return !only_reads(call->op) && (has_changed || call->error == ERROR_NONE);
     }
@@ -256,7 +259,7 @@ static enum error submit(struct local_engine *local, struct engine_call *call, b
     if (zone_is_recorded(zone)) {
         enum sync_mode sync = log_options(zone->log).sync;
         call->needs_sync =
-            sync == SYNC_ALWAYS ||
+            log_syncs_all(zone->log) ||
             (sync == SYNC_INTERVAL && (must_outlive_power(call->op) || slot->made > log_synced(zone->log)));
         *waits = must_wait(call, call->position != recorded) && !is_durable(local, call);
     }

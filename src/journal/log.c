@@ -64,7 +64,8 @@ struct log {
     _Atomic uint64_t tips[2][TIP_WORDS];
 
     _Atomic uint64_t written, synced;
-    _Atomic uint64_t sync_from; /* the segment that `synced` lies in, or one before it */
+    _Atomic uint64_t loose_from; /* behind the head that ended SYNC_ALWAYS last */
+    _Atomic uint64_t sync_from;  /* the segment that `synced` lies in, or one before it */
     _Atomic uint64_t claimed_ms;
     _Atomic uint64_t trouble; /* see trouble_pack */
     _Atomic uint64_t trouble_first;
@@ -168,6 +169,12 @@ uint64_t log_written(const struct log *log)
 uint64_t log_synced(const struct log *log)
 {
     return atomic_load_explicit(&log->synced, memory_order_acquire);
+}
+
+bool log_syncs_all(const struct log *log)
+{
+    return atomic_load(&log->sync) == SYNC_ALWAYS || tip_read(log).sync == SYNC_ALWAYS ||
+           atomic_load(&log->loose_from) > log_synced(log);
 }
 
 bool log_is_dirty(const struct log *log)
@@ -327,6 +334,17 @@ static void put_end(struct log *log, struct tip *tip, uint64_t time_ms)
     put_record(log, tip, RECORD_END, (struct span){(const char *)next, sizeof(next)}, time_ms);
 }
 
+/* Until a head that ends SYNC_ALWAYS is on the disk, a recovery would believe that every answer waited for a sync. */
+static void put_seam(struct log *log, struct tip *tip, uint64_t time_ms)
+{
+    bool was_always = tip->sync == SYNC_ALWAYS;
+
+    put_end(log, tip, time_ms);
+    put_head(log, tip);
+    if (was_always && tip->sync != SYNC_ALWAYS)
+        atomic_store(&log->loose_from, tip->end);
+}
+
 static bool needs_segment(const struct log *log, const struct tip *tip, size_t bytes)
 {
     return tip->end + bytes + FRAME_END_BYTES > tip->last || tip->sync != atomic_load(&log->sync);
@@ -351,10 +369,8 @@ static uint64_t put(struct log *log, enum record_type type, struct span body, ui
 
     if (broken_error(log) != 0 || !ring_takes(log, &tip, bytes, needs_new_segment))
         return UINT64_MAX;
-    if (needs_new_segment) {
-        put_end(log, &tip, time_ms);
-        put_head(log, &tip);
-    }
+    if (needs_new_segment)
+        put_seam(log, &tip, time_ms);
     put_record(log, &tip, type, body, time_ms);
     if (type != RECORD_SYNCED)
         tip.change = tip.end;
@@ -720,6 +736,7 @@ static void log_reset(struct log *log, const struct log_start *start)
     atomic_store(&log->trouble, 0);
     atomic_store(&log->has_next, false);
     atomic_store(&log->claimed_ms, 0);
+    atomic_store(&log->loose_from, 0);
     atomic_store(&log->written, start->position);
     atomic_store(&log->synced, start->position);
     atomic_store(&log->sync_from, start->position);

@@ -96,6 +96,12 @@ uint64_t log_end(const struct log *log);
 uint64_t log_written(const struct log *log);
 uint64_t log_synced(const struct log *log);
 
+/*
+ * Whether every answer must wait for a sync: by the mode, or because a recovery would still take that for the mode. (A mode
+ * begins with a segment, whose head must be on the disk first.)
+ */
+bool log_syncs_all(const struct log *log);
+
 /* Whether a sync would bring anything: not if there is nothing behind `synced` but notes of syncs. */
 bool log_is_dirty(const struct log *log);
 
