@@ -116,12 +116,13 @@ void pace_refund(struct pace *pace, const struct settings *settings)
 
 void pace_settle(struct pace *pace, const struct settings *settings)
 {
-    struct measure measure = measure_of(settings);
+    uint64_t most = measure_of(settings).most;
+    uint32_t interval_ms = settings->interval_sec * 1000;
 
-    if (pace->credit > measure.most)
-        pace->credit = measure.most;
-    if (pace->wait_ms > settings->interval_sec * 1000)
-        pace->wait_ms = settings->interval_sec * 1000;
+    if (pace->credit > most)
+        pace->credit = most;
+    if (pace->wait_ms > interval_ms)
+        pace->wait_ms = interval_ms;
 }
 
 bool pace_is_full(const struct pace *pace, const struct settings *settings)

@@ -502,7 +502,7 @@ static void an_eddsa_pass_is_valid_from_a_minute_before_iat_until_exp_cached_or_
 
 static void a_pass_with_nbf_is_not_valid_before_it(void **state)
 {
-    static const char start[] = "{\"nbf\":1700000200,", *rest = PAYLOAD + 1;
+    static const char start[] = "{\"nbf\":1700000200,", *rest = &PAYLOAD[1];
     char payload[1024], token[PASS_TOKEN_MAX];
     (void)state;
     snprintf(payload, sizeof(payload), "%s%s", start, rest);
