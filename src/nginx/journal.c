@@ -268,7 +268,7 @@ ngx_int_t journal_keep(struct journal *journal, struct main_conf *conf, struct l
     if (lock_file_open(&other, said) != NGX_OK)
         return NGX_ERROR;
     close(other.lock);
-    return local_zone_is_awaiting(zone) ? NGX_OK : options_set(journal, said, zone);
+    return journal->is_ready ? options_set(journal, said, zone) : NGX_OK;
 }
 
 static ngx_int_t options_set(struct journal *journal, const struct journal_conf *conf,
@@ -292,7 +292,7 @@ void journal_close(ngx_cycle_t *cycle)
 {
     const struct main_conf *conf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_weir_module);
     struct folder folder;
-    if (conf == NULL || conf->journal == NULL || local_zone_is_awaiting(conf->zone))
+    if (conf == NULL || conf->journal == NULL || !conf->journal->is_ready)
         return;
     rights_of_workers(cycle);
     int error = folder_open_at(&folder, conf->journal->folder, ".");
@@ -309,13 +309,12 @@ void journal_close(ngx_cycle_t *cycle)
 enum journal_state journal_look(const struct journal *journal, const struct local_zone *zone,
                                 struct local_journal_figures *figures)
 {
-    *figures = local_zone_journal(zone);
-    if (journal->is_ruined) {
+    *figures = (struct local_journal_figures){0};
+    if (journal->is_ruined)
         ngx_cpystrn((u_char *)figures->text, (u_char *)journal->why, sizeof(figures->text));
-        return JOURNAL_BROKEN;
-    }
     if (!journal->is_ready)
-        return JOURNAL_AWAITED;
+        return journal->is_ruined ? JOURNAL_BROKEN : JOURNAL_AWAITED;
+    *figures = local_zone_journal(zone);
     if (figures->trouble != LOG_FINE)
         return figures->trouble == LOG_FULL ? JOURNAL_FULL : JOURNAL_BROKEN;
     return figures->is_short ? JOURNAL_SHORT : JOURNAL_FINE;

@@ -37,7 +37,8 @@ enum journal_state {
 struct journal {
     int folder, lock; /* descriptors, the same in every process of this nginx */
     pthread_mutex_t recovering;
-    ngx_atomic_t is_ready;  /* recovered, and the rooms of the file are in it */
+    ngx_atomic_t
+        is_ready; /* recovered, and the rooms of the file are in it: before that nobody looks into the zone */
     ngx_atomic_t told;      /* enum journal_state: what was said of it in the log */
     ngx_atomic_t is_ruined; /* a worker could not recover it, and `why` */
     char why[sizeof(((struct local_recovery *)0)->why)];

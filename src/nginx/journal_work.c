@@ -7,8 +7,8 @@
  * Without threads it is done in the event loop. So it is in a single process, where a reload would pull the pool away from
  * under its threads.
  *
- * A worker that dies while it recovers the folder, at an upgrade, leaves a zone that is neither fresh nor whole; nobody can go
- * on from there, so it stays closed, and says that nginx has to be started again.
+ * A worker that dies while it recovers the folder, at an upgrade, leaves a zone that is neither fresh nor whole. Nobody looks
+ * into the zone before it is ready, so the next worker lays it out again and begins anew: a recovery can be interrupted anywhere.
  */
 #include "nginx/journal.h"
 
@@ -76,6 +76,8 @@ ngx_int_t journal_begin(struct engine *engine, struct main_conf *conf, ngx_log_t
     own.journal = conf->journal;
     own.turn.handler = turn_on_end;
     own.turn.log = log;
+    if (own.journal->is_ready)
+        rooms_settle();
     local_engine_use_disk(engine, &own.folder.disk, journal_wall_ms);
     return NGX_OK;
 }
@@ -206,12 +208,11 @@ static bool recovery_claim(void)
         return false;
     bool died = error == EOWNERDEAD;
     must(died ? pthread_mutex_consistent(&own.journal->recovering) == 0 : error == 0);
-    if (local_zone_is_awaiting(own.zone) && !died)
-        return true;
+    if (local_zone_is_awaiting(own.zone) && died)
+        zone_lay_out_again(conf_now());
     if (local_zone_is_awaiting(own.zone))
-        journal_ruin("a worker died while it recovered the folder: restart nginx");
-    else
-        recovery_settle();
+        return true;
+    recovery_settle(); /* for one who died over just that */
     lock_release(&own.journal->recovering);
     return false;
 }

@@ -64,7 +64,8 @@ void worker_stay(bool stays)
 
 static void tick_on_timer(ngx_event_t *event)
 {
-    engine->tick(engine, ngx_current_msec);
+    if (journal_is_ready())
+        engine->tick(engine, ngx_current_msec);
     journal_on_tick();
     ngx_add_timer(event, ROOM_TICK_MS);
 }

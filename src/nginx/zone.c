@@ -16,6 +16,8 @@
 #include "engine/local.h"
 #include "nginx/journal.h"
 
+#include <sys/mman.h>
+
 #define ROOMS_DEFAULT 64
 #define ROOMS_MOST    100000
 #define ZONE_TAG      ((void *)&ngx_http_core_module)
@@ -28,6 +30,7 @@ struct zone_head {
     char layout[LAYOUT_BYTES];
     uint32_t rooms_max;
     struct local_zone *zone;
+    size_t bytes; /* of it */
     struct journal journal;
 };
 
@@ -35,6 +38,7 @@ static char *parameters_read(ngx_conf_t *cf, struct main_conf *conf, size_t *byt
 static char *size_check(ngx_conf_t *cf, struct main_conf *conf, size_t bytes);
 static ngx_shm_zone_t *zone_of_running_nginx(ngx_conf_t *cf);
 static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data);
+static struct local_zone_options options_of(const struct main_conf *conf);
 static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_options *options);
 static ngx_int_t zone_take_over(ngx_shm_zone_t *shm, const struct local_zone_options *options);
 static bool layout_is_ours(const struct zone_head *head);
@@ -135,12 +139,17 @@ ngx_int_t zone_check_kept(ngx_conf_t *cf)
 static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data)
 {
     struct main_conf *conf = shm->data;
-    struct local_zone_options options = {conf->rooms_max, conf->makes_rooms, conf->made_settings, 0};
+    struct local_zone_options options = options_of(conf);
     ngx_int_t answer = old_data != NULL ? zone_take_over(shm, &options) : zone_lay_out(shm, &options);
     if (answer != NGX_OK)
         return answer;
-    conf->rooms_are_pending = local_zone_is_awaiting(conf->zone);
+    conf->rooms_are_pending = conf->journal != NULL && !conf->journal->is_ready;
     return conf->rooms_are_pending ? NGX_OK : zone_put_rooms(conf, shm->shm.log);
+}
+
+static struct local_zone_options options_of(const struct main_conf *conf)
+{
+    return (struct local_zone_options){conf->rooms_max, conf->makes_rooms, conf->made_settings, 0};
 }
 
 static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_options *options)
@@ -158,7 +167,8 @@ static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_optio
 #if (NGX_DEBUG_MALLOC)
     ngx_memzero(head, bytes); /* such a slab fills its memory with junk */
 #endif
-    head->zone = local_zone_init((u_char *)head + HEAD_BYTES, bytes - HEAD_BYTES, options);
+    head->bytes = bytes - HEAD_BYTES;
+    head->zone = local_zone_init((u_char *)head + HEAD_BYTES, head->bytes, options);
     head->rooms_max = options->rooms_max;
     layout_write(head->layout);
     slab->data = head;
@@ -189,13 +199,24 @@ static ngx_int_t zone_take_over(ngx_shm_zone_t *shm, const struct local_zone_opt
     if (conf->journal_conf != NULL)
         conf->journal = &head->journal;
     conf->zone = head->zone;
-    local_zone_reconfigure(conf->zone, options);
     return NGX_OK;
+}
+
+void zone_lay_out_again(struct main_conf *conf)
+{
+    struct zone_head *head = ((ngx_slab_pool_t *)conf->shm->shm.addr)->data;
+    struct local_zone_options options = options_of(conf);
+    if (madvise(head->zone, head->bytes, MADV_REMOVE) != 0)
+        ngx_memzero(head->zone, head->bytes);
+    (void)local_zone_init(head->zone, head->bytes, &options);
+    local_zone_await_journal(head->zone);
 }
 
 ngx_int_t zone_put_rooms(struct main_conf *conf, ngx_log_t *log)
 {
+    struct local_zone_options options = options_of(conf);
     struct room_conf *rooms = conf->rooms.elts;
+    local_zone_reconfigure(conf->zone, &options);
     for (ngx_uint_t i = 0; i < conf->rooms.nelts; i++) {
         enum error error = local_zone_put_room(conf->zone, span_of_str(rooms[i].name), &rooms[i].settings);
         if (error == ERROR_NONE)

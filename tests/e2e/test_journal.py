@@ -486,6 +486,55 @@ def test_rooms_that_came_with_an_upgrade_and_with_a_reload_in_it_are_there(daemo
         wait_until(lambda: server.api().join(room).status == 202, 5, f"a place in {room}")
 
 
+def test_a_worker_that_dies_over_the_recovery_leaves_it_to_the_next(tmp_path, daemon):
+    """Failure 52: whatever a dead worker held, others go on within a second."""
+    folder = tmp_path / "daemon0" / "journal"
+    disk = Disk(tmp_path, folder)
+    server = daemon(http=JOURNAL, rooms={"line": LINE}, workers=2, preload=disk.library, env=disk.env, admin=["ops"])
+    line = tickets(server, "line", 30)
+    old = server.begin_upgrade()
+    disk.set(fdatasync=500)
+    old.send_signal(signal.SIGQUIT)
+    old.wait()
+    recovering = wait_until(lambda: [pid for pid in server.worker_pids() if has_open(pid, f"{folder}/journal-")], 10,
+                            "a recovery under way")
+    assert server.client().get("/readyz").status == 503
+    server.kill_worker(*recovering)
+    disk.heal()
+    wait_until(lambda: server.client().get("/readyz").status == 200, 5, "the new nginx ready")
+    assert positions(server, line) == list(range(1, 31))
+    assert place_of(server.api().ticket("line")).count == 31
+    [room] = server.admin().rooms().json()["rooms"]
+    assert (room["id"], room["waiting"]) == ("line", 31)
+
+
+def has_open(pid, prefix):
+    return any(os.readlink(entry).startswith(prefix) for entry in Path(f"/proc/{pid}/fd").iterdir())
+
+
+def test_an_upgrade_onto_a_damaged_journal_serves_nobody_and_says_why(daemon):
+    server = daemon(http=JOURNAL, rooms={"line": LINE}, admin=["ops"])
+    server.expect_in_log(r"\[emerg\].*weir_journal")
+    tickets(server, "line", 30)
+    path = segment(server)
+    old = server.begin_upgrade()
+    at = last_byte(path) // 2
+    whole = path.read_bytes()
+    spoil(path, at, bytes([whole[at] ^ 0xFF]))
+    old.send_signal(signal.SIGQUIT)
+    old.wait()
+    wait_until(lambda: state(server) == "broken", 10, "the operator told")
+    assert server.api().join("line").error_code == "ENGINE_UNAVAILABLE"
+    ready = server.client().get("/readyz")
+    assert ready.status == 503 and path.name in ready.json()["missing"][0], ready
+    wait_until(lambda: path.name in server.log(), 5, "the log to say so")
+    assert server.log().count("[emerg]") == 1
+    server.kill()
+    path.write_bytes(path.read_bytes()[:at] + whole[at:at + 1] + path.read_bytes()[at + 1:])
+    server.start()
+    assert server.api().join("line").json()["position_hint"] == 31
+
+
 # --- damage
 
 

@@ -21,7 +21,7 @@ class Daemon(Nginx):
 
     def __init__(self, folder, main="", **kwargs):
         # A new nginx inherits only what it is told to.
-        kept = "".join(f"env {name};" for name in ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS"))
+        kept = "".join(f"env {name};" for name in ("LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS", "WEIR_FAULTS", "WEIR_FAULTS_IN"))
         super().__init__(folder, main=main + kept, **kwargs)
         self.old = []
 
