@@ -189,6 +189,53 @@ static void numbers_of_keys_begin_again_after_the_last(void **state)
     rig_free(&rig);
 }
 
+/* ---- walking over them ---- */
+
+/* Each that is there all the while once, in order, whatever comes and goes; over the seam of their numbers too. */
+static void a_walk_over_the_keys_meets_each_that_stays_once(void **state)
+{
+    static const uint32_t firsts[] = {1, UINT32_MAX - 299, UINT32_MAX, UINT32_MAX - 63};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(firsts) / sizeof(firsts[0]); i++) {
+        struct rig rig = held_room(64);
+        struct keys *keys = &rig.room->keys;
+        struct memory *memory = room_memory(rig.room);
+        const struct key *key;
+        uint32_t number = 0, met = 0;
+        assert_null(keys_next(keys, memory, &number));
+        keys->first = firsts[i];
+        keys->last = firsts[i] - 1;
+        for (uint32_t at = 0; at < 600; at++) {
+            struct key one = {.scope = holder_of(at), .count = at + 1, .at = at};
+            assert_true(keys_add(keys, memory, &one));
+            memory_commit(memory);
+        }
+        number = 0;
+        while ((key = keys_next(keys, memory, &number)) != NULL) {
+            /* The first hundred were met when another hundred are forgotten behind the walk and before it. */
+            assert_int_equal(key->at, met < 100 ? met : met + 100);
+            if (++met != 100)
+                continue;
+            for (uint32_t forget = 0; forget < 200; forget++) {
+                assert_true(keys_forget(keys, memory, 199 + KEYS_TTL_SEC * 10));
+                memory_commit(memory);
+            }
+            struct key late = {.scope = holder_of(9999), .count = 9999, .at = 600};
+            assert_true(keys_add(keys, memory, &late));
+            memory_commit(memory);
+        }
+        assert_int_equal(met, 501);
+        /* All are forgotten while a walk is under way. */
+        number = 0;
+        assert_non_null(keys_next(keys, memory, &number));
+        while (keys_forget(keys, memory, LINE_NEVER))
+            memory_commit(memory);
+        assert_null(keys_next(keys, memory, &number));
+        rig_free(&rig);
+    }
+}
+
 /* ---- enter ---- */
 
 static struct enter enter_of(const struct standing *standing, uint64_t key, uint64_t body)
@@ -306,6 +353,7 @@ int main(void)
         cmocka_unit_test(a_key_used_anew_does_not_keep_others_beyond_their_time),
         cmocka_unit_test(a_full_table_drops_the_oldest_and_counts_it),
         cmocka_unit_test(numbers_of_keys_begin_again_after_the_last),
+        cmocka_unit_test(a_walk_over_the_keys_meets_each_that_stays_once),
         cmocka_unit_test(enters_with_a_key_are_one_and_another_body_is_a_conflict),
         cmocka_unit_test(an_enter_that_came_too_early_succeeds_later_with_the_same_key),
         cmocka_unit_test(an_enter_with_a_key_succeeds_in_a_full_zone),

@@ -283,6 +283,100 @@ static void every_preset_is_as_the_contract_says(void **state)
     assert_int_equal(sizeof(presets) / sizeof(presets[0]), PRESET_COUNT);
 }
 
+/* ---- as a journal keeps them ---- */
+
+static struct settings settings_with(uint32_t (*value)(const struct setting_info *info))
+{
+    struct settings settings = settings_default();
+
+    for (size_t i = 0; i < setting_count; i++)
+        setting_set(&settings, &setting_list[i], value(&setting_list[i]));
+    return settings;
+}
+
+static uint32_t lowest_of(const struct setting_info *info)
+{
+    return info->lowest;
+}
+
+static uint32_t highest_of(const struct setting_info *info)
+{
+    return info->highest;
+}
+
+/* As long as a value can be written. */
+static uint32_t longest_of(const struct setting_info *info)
+{
+    return info->kind == SETTING_MILLI ? info->highest - 1 : info->kind == SETTING_FLAG ? 0 : info->highest;
+}
+
+static void assert_comes_back(const struct settings *settings)
+{
+    char text[SETTINGS_TEXT_MAX];
+    struct settings read;
+    size_t len = settings_to_text(settings, text);
+
+    assert_true(len < SETTINGS_TEXT_MAX);
+    memset(&read, 0xff, sizeof(read));
+    assert_true(settings_from_text(&read, (struct span){text, len}));
+    assert_memory_equal(&read, settings, sizeof(read));
+}
+
+static void all_settings_come_back_from_their_text(void **state)
+{
+    struct settings lowest = settings_with(lowest_of), highest = settings_with(highest_of),
+                    longest = settings_with(longest_of), settings = settings_default();
+    uint64_t random = 1;
+    (void)state;
+
+    assert_comes_back(&lowest);
+    assert_comes_back(&highest);
+    assert_comes_back(&longest);
+    assert_comes_back(&settings);
+    for (int round = 0; round < 5000; round++) {
+        for (size_t i = 0; i < setting_count; i++) {
+            const struct setting_info *info = &setting_list[i];
+            random = random * 6364136223846793005U + 1442695040888963407U;
+            uint64_t range = (uint64_t)info->highest - info->lowest + 1;
+            setting_set(&settings, info, (uint32_t)(info->lowest + (random >> 33) % range));
+        }
+        assert_comes_back(&settings);
+    }
+}
+
+static bool reads(const char *text, struct settings *settings)
+{
+    return settings_from_text(settings, span_of(text));
+}
+
+/* Texts of another version: what it does not name has its default, and a name that this one does not know is refused. */
+static void a_text_is_read_whole_or_refused(void **state)
+{
+    static const char *const bad[] = {
+        "rate",          "rate=",     "rate=1",          "rate=1\nrate", "=1\n",     "\n",
+        "rate=x\n",      "rate=1 \n", "max_active=-1\n", "no_such=1\n",  "tier=3\n", "mode=queue",
+        "mode=asleep\n", "rate=0\n",  "tier=1\r\n",      " rate=1\n",    "RATE=1\n", "rate=1\n\n",
+    };
+    struct settings settings, expected = settings_default();
+    (void)state;
+
+    assert_true(reads("", &settings));
+    assert_memory_equal(&settings, &expected, sizeof(settings));
+    assert_true(reads("rate=1.5\nmode=hold\n", &settings));
+    expected.rate_milli = 1500;
+    expected.mode = MODE_HOLD;
+    assert_memory_equal(&settings, &expected, sizeof(settings));
+    /* Unlike an operator, a journal names both: one of them is off. */
+    assert_true(reads("rate=50\nbatch=7\npreset=lobby\n", &settings));
+    assert_int_equal(settings.batch, 7);
+    assert_int_equal(settings.rate_milli, 50000);
+    assert_int_equal(settings.tier, 2);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        if (reads(bad[i], &settings))
+            fail_msg("\"%s\" was read", bad[i]);
+    assert_false(settings_from_text(&settings, (struct span){"rate=1\0\n", 8}));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +389,8 @@ int main(void)
         cmocka_unit_test(nothing_is_named_twice_and_rate_and_batch_exclude_each_other),
         cmocka_unit_test(a_preset_comes_first_wherever_it_stands_and_what_is_named_wins),
         cmocka_unit_test(every_preset_is_as_the_contract_says),
+        cmocka_unit_test(all_settings_come_back_from_their_text),
+        cmocka_unit_test(a_text_is_read_whole_or_refused),
     };
     return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
 }

@@ -4,8 +4,12 @@
  * child is led through each operation in single steps, and after each step the parent takes a copy of the zone, rolls the
  * copy back as a successor would, and compares. Until the operation commits, that must be the state before it, byte by byte;
  * afterwards the state after it, whole and consistent.
+ *
+ * Where the room is recorded the same holds for its outbox: before, it is as it was; after, it has what makes the room before
+ * the room after.
  */
 #include "rig.h"
+#include "tape.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -24,6 +28,9 @@ struct scene {
     void (*act)(struct rig *rig);
 };
 
+/* Whether a journal is kept; and whether the last owner died before the outbox was taken. */
+enum recording { NOT_RECORDED, RECORDED, RECORDED_AND_NOT_TAKEN };
+
 /* ---- watching ---- */
 
 struct watch {
@@ -34,21 +41,51 @@ struct watch {
     unsigned char *baseline; /* what a rollback must lead to */
     uint32_t undo_used;
     uint32_t steps, commits;
+    struct tape before; /* a snapshot of what the act began with; none if nothing is recorded */
 };
+
+/* As image_of; and what lies behind the end of the outbox, or is noted for an operation under way, does not count. */
+static unsigned char *image(const struct rig *rig)
+{
+    unsigned char *bytes = image_of(rig->base, rig->bytes, &rig->room->memory);
+    struct room *room = (struct room *)(bytes + ((unsigned char *)rig->room - rig->base));
+    struct outbox *outbox = &room->outbox;
+
+    memset(outbox->bytes + outbox->used, 0, sizeof(outbox->bytes) - outbox->used);
+    outbox->is_cut = false;
+    return bytes;
+}
 
 static void expect_baseline(const struct watch *watch, const struct rig *copy)
 {
-    unsigned char *image = image_of(copy->base, copy->bytes, &copy->room->memory);
-    bool is_same = memcmp(image, watch->baseline, copy->bytes) == 0;
+    unsigned char *bytes = image(copy);
+    bool is_same = memcmp(bytes, watch->baseline, copy->bytes) == 0;
 
     if (!is_same) {
         size_t at = 0;
-        while (image[at] == watch->baseline[at])
+        while (bytes[at] == watch->baseline[at])
             at++;
         fail_msg("%s: killed after step %u, byte %zu of page %zu would not come back", watch->name,
                  watch->steps, at % PAGE_BYTES, at / PAGE_BYTES);
     }
-    free(image);
+    free(bytes);
+}
+
+/* What was before, and what is in the outbox: together they are what is now. */
+static void expect_recorded(const struct watch *watch, const struct rig *now)
+{
+    struct tape outbox = {0};
+
+    if (watch->before.records == 0)
+        return;
+    if (room_outbox(now->room).len > 0)
+        tape_add(&outbox, room_outbox(now->room));
+    struct copy copy = copy_recovered(300, &watch->before, &(struct tape){0}, 0);
+    for (uint32_t i = 0; i < outbox.records; i++)
+        copy_apply(&copy, tape_record(&outbox, i), true);
+    assert_same_room(now->room, copy.rig.room, watch->name);
+    copy_free(&copy);
+    tape_free(&outbox);
 }
 
 static void look(struct watch *watch)
@@ -69,8 +106,9 @@ static void look(struct watch *watch)
     }
     room_rollback(copy.room);
     room_check(copy.room);
+    expect_recorded(watch, &copy);
     free(watch->baseline);
-    watch->baseline = image_of(copy.base, copy.bytes, &copy.room->memory);
+    watch->baseline = image(&copy);
     watch->commits++;
 }
 
@@ -101,7 +139,7 @@ static void single_step(struct watch *watch, void (*act)(struct rig *rig))
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void play(const struct scene *scene)
+static void play(const struct scene *scene, enum recording recording)
 {
     struct settings settings = settings_default();
     settings.mode = MODE_HOLD;
@@ -109,13 +147,19 @@ static void play(const struct scene *scene)
     struct rig rig = rig_new(scene->pages, &settings);
 
     scene->prepare(&rig);
+    if (recording != NOT_RECORDED)
+        room_record(rig.room);
+    if (recording == RECORDED)
+        room_outbox_taken(rig.room);
     struct watch watch = {
         .rig = &rig,
         .name = scene->name,
         .seen = malloc(rig.bytes),
         .scratch = malloc(rig.bytes),
-        .baseline = image_of(rig.base, rig.bytes, &rig.room->memory),
+        .baseline = image(&rig),
     };
+    if (recording != NOT_RECORDED)
+        tape_snapshot(&watch.before, rig.room);
     memcpy(watch.seen, rig.base, rig.bytes);
     single_step(&watch, scene->act);
     if (watch.commits < scene->commits)
@@ -124,6 +168,7 @@ static void play(const struct scene *scene)
     free(watch.seen);
     free(watch.scratch);
     free(watch.baseline);
+    tape_free(&watch.before);
     rig_free(&rig);
 }
 
@@ -351,6 +396,11 @@ static void tick(struct rig *rig)
     room_tick(rig->room, 100);
 }
 
+static void tick_a_second(struct rig *rig)
+{
+    room_tick(rig->room, 1000);
+}
+
 /* The next tick ends some, sends others away and calls the rest. */
 static void many_overdue(struct rig *rig)
 {
@@ -430,6 +480,81 @@ static void dissolve(struct rig *rig)
     room_dissolve(rig->room);
 }
 
+/* A loss after the fifth: tickets from the sixth on may be missing. */
+static void a_few_known(struct rig *rig)
+{
+    join_people(rig, 5);
+    room_begin_epoch(rig->room, 8);
+}
+
+static struct place lost_place(uint32_t count)
+{
+    struct place place = place_of(count);
+
+    place.issue = (struct issue){true, false, 3, 1700000000};
+    return place;
+}
+
+/* Whose ticket was lost has come again, and stands behind. */
+static void a_few_known_and_one_anew(struct rig *rig)
+{
+    a_few_known(rig);
+    rig_place(rig, 7);
+}
+
+static void a_few_known_and_one_called(struct rig *rig)
+{
+    uint32_t called;
+
+    a_few_known_and_one_anew(rig);
+    assert_int_equal(room_advance(rig->room, 6, &called), ERROR_NONE);
+}
+
+static void come_back(struct rig *rig)
+{
+    struct place place = lost_place(7);
+    struct standing standing;
+
+    room_status(rig->room, &place, &standing);
+}
+
+static void leave_lost(struct rig *rig)
+{
+    struct place place = lost_place(7);
+
+    room_leave(rig->room, &place);
+}
+
+static void begin_epoch(struct rig *rig)
+{
+    room_begin_epoch(rig->room, room_epoch(rig->room) + 1);
+}
+
+static void many_losses(struct rig *rig)
+{
+    join_people(rig, 5);
+    for (uint32_t i = 1; i < ROOM_EPOCHS; i++)
+        begin_epoch(rig);
+}
+
+static void end_room(struct rig *rig)
+{
+    room_end(rig->room);
+}
+
+/* Places that are remembered no longer: the tick gives their pages back. */
+static void a_loss_far_behind(struct rig *rig)
+{
+    a_few_known(rig);
+    leave_lost(rig);
+    for (uint32_t count = 1; count <= 5; count++) {
+        struct place place = place_of(count);
+        assert_int_equal(room_leave(rig->room, &place), ERROR_NONE);
+    }
+    for (int i = 0; i < 70; i++)
+        begin_epoch(rig);
+}
+
 static const struct scene scenes[] = {
     {"a first join", 12, 1, nobody, join_next},
     {"a join that is called at once", 12, 1, an_open_door, join_next},
@@ -456,25 +581,50 @@ static const struct scene scenes[] = {
     {"new settings", 12, 1, one_active, change_settings},
     {"a tick that calls", 12, 6, a_few_whose_turn_it_is, tick},
     {"a tick that ends, sends away and calls", 12, 4, many_overdue, tick},
-    {"a tick that forgets keys", 14, 4, keys_about_to_be_over, tick},
+    {"a tick that forgets keys", 14, 4, keys_about_to_be_over, tick_a_second},
     {"a look", 12, 0, a_few_called, look_at_third},
     {"an advance", 12, 3, a_few, advance},
     {"a clear", 14, 1, people_and_keys, clear},
     {"the tick after a clear", 14, 3, a_cleared_room, tick},
     {"a room given up", 14, 3, people_and_keys, dissolve},
+    {"a room's end", 12, 1, nobody, end_room},
+    {"a lost ticket that comes back", 12, 1, a_few_known, come_back},
+    {"a lost ticket that comes back instead of a later one", 16, 2, a_few_known_and_one_anew, come_back},
+    {"a lost ticket whose holder was called elsewhere", 16, 1, a_few_known_and_one_called, come_back},
+    {"a lost ticket that comes back for which there is no memory", 5, 0, a_few_known, come_back},
+    {"a lost ticket that is left", 12, 1, a_few_known, leave_lost},
+    {"a loss", 12, 1, a_few, begin_epoch},
+    {"a loss with all epochs in use", 12, 1, many_losses, begin_epoch},
+    {"a tick that forgets a loss", 12, 2, a_loss_far_behind, tick},
 };
 
 static void a_kill_after_any_instruction_leaves_before_or_after_and_nothing_between(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
-        play(&scenes[i]);
+        play(&scenes[i], NOT_RECORDED);
+}
+
+static void the_same_holds_for_the_outbox_of_a_recorded_room(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
+        play(&scenes[i], RECORDED);
+}
+
+static void the_same_holds_for_an_outbox_that_was_not_taken(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
+        play(&scenes[i], RECORDED_AND_NOT_TAKEN);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_kill_after_any_instruction_leaves_before_or_after_and_nothing_between),
+        cmocka_unit_test(the_same_holds_for_the_outbox_of_a_recorded_room),
+        cmocka_unit_test(the_same_holds_for_an_outbox_that_was_not_taken),
     };
     return cmocka_run_group_tests_name("undo", tests, NULL, NULL);
 }
