@@ -606,7 +606,7 @@ def state(server):
 
 
 def test_a_nearly_full_disk_refuses_joins_and_serves_all_in_line_and_resumes(troubled):
-    """Failures 51 and 46: nobody in line pays for it, and nobody has to do anything but make room."""
+    """Failure 51: nobody in line pays for it, and nobody has to do anything but make room."""
     server, disk = troubled("segment=1m reserve=512k", rooms={"hall": HALL, "line": LINE}, zone="64m")
     server.expect_in_log(r"\[crit\].*weir_journal")
     line, called = tickets(server, "line", 20), tickets(server, "hall", 20)

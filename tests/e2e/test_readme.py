@@ -45,6 +45,7 @@ def pasted(weir):
     place = dict(dir=server.dir, shop_port=server.shop_port)
     user = next((line for line in server.conf.splitlines() if line.startswith("user ")), "")
     conf = replace_once(snippet(), "modules/ngx_http_weir_module.so", server.module)
+    conf = replace_once(conf, "/var/lib/weir;", f"{server.dir}/journal;")
     conf = replace_once(conf, "listen 80;", f"listen 127.0.0.1:{server.port};")
     conf = replace_once(conf, "127.0.0.1:8080", f"127.0.0.1:{server.shop_port}")
     conf = replace_once(conf, "http {\n", HTTP.format(**place))
