@@ -19,7 +19,7 @@
 #define CLOCK_JUMP_MS        1000
 #define ROOMS_FULL_RETRY_SEC 60
 #define TROUBLE_RETRY_SEC    5
-#define PREPARE_EVERY_MS     1000
+#define PREPARE_RETRY_MS     1000
 
 /* Outboxes that one tick of a room may fill: some ten thousand calls. */
 #define TICK_OUTBOXES 128
@@ -170,8 +170,9 @@ static enum error run_frozen(struct local_engine *local, struct slot *slot, stru
     if (error != ERROR_NONE)
         return error;
     /* A turn that is in no journal is not told to anybody. */
-    bool is_written = room_outbox(room).len == 0 && slot->recorded <= log_written(local->zone->log);
-    if (standing.is_ready && !is_written)
+    const struct log *log = local->zone->log;
+    uint64_t durable = log_syncs_all(log) ? log_synced(log) : log_written(log);
+    if (standing.is_ready && (room_outbox(room).len > 0 || slot->recorded > durable))
         return ERROR_ENGINE_UNAVAILABLE;
     if (call->op == ENGINE_SESSION_TOUCH)
         return standing.state == TICKET_ENTERED || standing.state == TICKET_ACTIVE ? ERROR_NONE
@@ -447,11 +448,11 @@ bool local_engine_wants_work(struct engine *engine, uint64_t now_ms)
     local->work = (struct local_work){
         .sync =
             log_trouble(log) != LOG_BROKEN && (somebody_waits_for_sync(local) || log_claim_sync(log, now_ms)),
-        .prepare = log_needs_prepare(log) && now_ms - local->prepared_ms >= PREPARE_EVERY_MS,
+        .prepare = log_needs_prepare(log) &&
+                   (local->prepare_failed_ms == 0 || now_ms - local->prepare_failed_ms >= PREPARE_RETRY_MS),
+        .now_ms = now_ms,
         .name_snapshot = snapshot->is_written && log_written(log) >= snapshot->needs,
     };
-    if (local->work.prepare)
-        local->prepared_ms = now_ms;
     return local->work.sync || local->work.prepare || local->work.name_snapshot;
 }
 
@@ -463,7 +464,7 @@ void local_engine_work(struct engine *engine)
     if (local->work.sync)
         log_sync(log, local->disk, local_wall_ms(local));
     if (local->work.prepare)
-        log_prepare(log, local->disk);
+        local->prepare_failed_ms = log_prepare(log, local->disk) == 0 ? 0 : local->work.now_ms;
     if (local->work.name_snapshot)
         local->work.named = snapshot_name(local);
 }

@@ -263,13 +263,35 @@ static int mend_failed(struct local_engine *local)
     return error == 0 ? local->disk->sync_folder(local->disk) : error;
 }
 
+/*
+ * By what something is known to be missing is gone once the journal is sealed and a segment of this boot begun. So it is noted
+ * first, until all rooms have their new epochs: whoever dies in between would else leave numbers to be given twice.
+ */
+static int note_lost(struct disk *disk)
+{
+    int file = disk->open(disk, LOG_LOST, DISK_MAKE);
+
+    if (file >= 0)
+        disk->close(disk, file);
+    return file >= 0 || file == -EEXIST ? disk->sync_folder(disk) : file;
+}
+
+static int forget_lost(struct disk *disk)
+{
+    int error = disk->remove(disk, LOG_LOST);
+
+    return error == 0 ? disk->sync_folder(disk) : error;
+}
+
 static int go_on(struct local_engine *local, const struct log_options *options, uint64_t wall_ms,
                  const struct local_recovery *recovery)
 {
     struct local_zone *zone = local->zone;
     struct log_start start;
-    int error = journal_seal(local->disk, &recovery->scan, &start);
+    int error = recovery->has_lost ? note_lost(local->disk) : 0;
 
+    if (error == 0)
+        error = journal_seal(local->disk, &recovery->scan, &start);
     if (error == 0)
         error = log_begin(zone->log, local->disk, &start, options);
     if (error != 0)
@@ -282,7 +304,9 @@ static int go_on(struct local_engine *local, const struct log_options *options, 
     error = log_flush(zone->log, &local->writer);
     if (error == 0)
         error = log_sync(zone->log, local->disk, wall_ms);
-    return error == 0 && recovery->scan.had_failed ? mend_failed(local) : error;
+    if (error == 0 && recovery->scan.had_failed)
+        error = mend_failed(local);
+    return error == 0 && recovery->has_lost ? forget_lost(local->disk) : error;
 }
 
 /* An engine for as long as the folder is this process's alone. */

@@ -74,10 +74,11 @@ struct local_engine {
         uint64_t position;                /* how far the log must be for all of them */
     } for_write, for_sync;
     uint32_t waiting;
-    uint64_t synced; /* how far it was when those were last looked at */
-    uint64_t prepared_ms;
-    struct local_work { /* decided by `wants`, done in a thread */
+    uint64_t synced;            /* how far it was when those were last looked at */
+    uint64_t prepare_failed_ms; /* 0 = it did not */
+    struct local_work {         /* decided by `wants`, done in a thread */
         bool sync, prepare, name_snapshot;
+        uint64_t now_ms;
         int named; /* what came of it */
     } work;
     struct local_snapshot snapshot;
