@@ -114,7 +114,7 @@ static void files_add(struct count *count, const struct journal *journal, bool i
 
 static void count_begin(struct count *count, struct journal *journal)
 {
-    static const char *const others[] = {SNAPSHOT_NEW, LOG_NEXT, LOG_FAILED};
+    static const char *const others[] = {SNAPSHOT_NEW, LOG_NEXT, LOG_FAILED, LOG_LOST};
     size_t others_count = sizeof(others) / sizeof(others[0]);
     size_t most = journal->listing.segments.count + journal->listing.snapshots.count + others_count;
 

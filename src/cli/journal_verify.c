@@ -44,6 +44,8 @@ static const char *loss_words(const struct local_recovery *recovery)
 {
     const struct scan_report *scan = &recovery->scan;
 
+    if (scan->had_lost)
+        return "something is missing, and a recovery that had found that did not come to its end";
     if (scan->is_short)
         return "the last segment is shorter than it was made: somebody cut it";
     if (scan->dropped_records > 0)

@@ -54,6 +54,8 @@ static void take_name(void *context, const char *name)
 
     if (strcmp(name, LOG_FAILED) == 0)
         listing->has_failed = true;
+    if (strcmp(name, LOG_LOST) == 0)
+        listing->has_lost = true;
     if (taking->error == 0 && frame_name_read(name, &is_snapshot, &first))
         taking->error = files_add(is_snapshot ? &listing->snapshots : &listing->segments, first);
 }

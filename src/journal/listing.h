@@ -19,6 +19,7 @@ struct listing_files {
 struct listing {
     struct listing_files segments, snapshots;
     bool has_failed; /* LOG_FAILED is there */
+    bool has_lost;   /* and LOG_LOST */
 };
 
 /* 0 or a negative errno. To be freed in either case. */

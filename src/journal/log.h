@@ -27,7 +27,10 @@
 struct log;
 
 #define LOG_NEXT   "journal-next"   /* the segment that will be used next: allocated, and nothing in it */
+#define LOG_ASIDE  "journal-aside"  /* the same, made on the spot, until it has all its space */
 #define LOG_FAILED "journal-failed" /* left behind by a failed sync, for the next recovery */
+#define LOG_LOST \
+    "journal-lost" /* something is missing, and a recovery that noticed it has not come to its end */
 
 #define LOG_SEGMENT_LEAST (1 << 20)
 

@@ -85,7 +85,7 @@ static bool may_lack_unsynced(const struct scan_report *report)
 
 bool scan_may_have_lost(const struct scan_report *report)
 {
-    return report->is_short || report->dropped_records > 0 ||
+    return report->had_lost || report->is_short || report->dropped_records > 0 ||
            (may_lack_unsynced(report) && !report->is_closed && report->sync != SYNC_ALWAYS);
 }
 
@@ -209,6 +209,7 @@ static enum scan_result scan_prepare(struct scan *scan)
         return refuse_unread(scan, &folder, error);
     scan->disk->boot(scan->disk, scan->boot);
     scan->report->had_failed = scan->listing.has_failed;
+    scan->report->had_lost = scan->listing.has_lost;
     if (snapshots->count > 0)
         result = measure(scan, true, snapshots->firsts[snapshots->count - 1]);
     for (size_t n = 0; n < segments->count && result == SCAN_GOOD; n++)

@@ -54,6 +54,7 @@ struct scan_report {
     bool is_booted;  /* the machine was started anew since, or it does not say */
     bool is_short;   /* the last segment's file is shorter than it was made: somebody cut it */
     bool had_failed; /* LOG_FAILED is there */
+    bool had_lost;   /* LOG_LOST is there */
 
     /* when it is not good */
     struct scan_place place;
@@ -80,8 +81,8 @@ bool scan_may_have_lost(const struct scan_report *report);
 
 /*
  * After a good scan: ends the last segment behind its last whole record (cutting what is torn), syncs what was read, removes
- * segments behind the cut and files that are no use any more (LOG_NEXT, SNAPSHOT_NEW; not LOG_FAILED), and says where the log goes
- * on. 0 or a negative errno; it may be done again after a new scan, also where it was interrupted.
+ * segments behind the cut and files that are no use any more (LOG_NEXT, SNAPSHOT_NEW; not LOG_FAILED and LOG_LOST), and says where
+ * the log goes on. 0 or a negative errno; it may be done again after a new scan, also where it was interrupted.
  */
 int journal_seal(struct disk *disk, const struct scan_report *report, struct log_start *start);
 
