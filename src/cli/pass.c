@@ -36,7 +36,7 @@ static int given_key_read(const struct args *args, const struct pass_question *q
 
 int pass_run(const struct args *args)
 {
-    struct pass_question question = {NULL};
+    struct pass_question question = {.ring = NULL};
     bool is_mint = args->count == 3 && strcmp(args->words[1], "mint") == 0;
     bool is_check = args->count == 4 && strcmp(args->words[1], "verify") == 0;
     char reason[256];

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 #define PASS_CACHE_ENTRIES  32768 /* of a worker: 1.25 MiB */
+#define PASS_CACHE_WAYS     8     /* entries of a set: what the first bits of the hash choose */
 #define PASS_CACHE_KEY_SIZE 32
 
 struct pass_cache;

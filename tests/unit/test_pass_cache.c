@@ -94,12 +94,12 @@ static void an_empty_table_knows_no_key_of_zeros(void **state)
 static void a_full_set_forgets_who_was_not_seen_for_longest(void **state)
 {
     (void)state;
-    for (uint32_t number = 1; number <= 4; number++)
+    for (uint32_t number = 1; number <= PASS_CACHE_WAYS; number++)
         add(key_of(7, number), LATER);
     assert_true(has(key_of(7, 1), NOW)); /* seen again: 2 is the oldest now */
-    add(key_of(7, 5), LATER);
+    add(key_of(7, PASS_CACHE_WAYS + 1), LATER);
     assert_false(has(key_of(7, 2), NOW));
-    for (uint32_t number = 1; number <= 5; number++)
+    for (uint32_t number = 1; number <= PASS_CACHE_WAYS + 1; number++)
         assert_int_equal(has(key_of(7, number), NOW), number != 2);
     add(key_of(8, 1), LATER);
     assert_true(has(key_of(7, 1), NOW) && has(key_of(8, 1), NOW));
@@ -108,10 +108,10 @@ static void a_full_set_forgets_who_was_not_seen_for_longest(void **state)
 static void those_whose_time_is_over_make_place_first(void **state)
 {
     (void)state;
-    for (uint32_t number = 1; number <= 4; number++)
+    for (uint32_t number = 1; number <= PASS_CACHE_WAYS; number++)
         add(key_of(7, number), number == 3 ? NOW + 1 : LATER);
-    pass_cache_add(cache, key_of(7, 5).bytes, LATER, NOW + 1);
-    for (uint32_t number = 1; number <= 5; number++)
+    pass_cache_add(cache, key_of(7, PASS_CACHE_WAYS + 1).bytes, LATER, NOW + 1);
+    for (uint32_t number = 1; number <= PASS_CACHE_WAYS + 1; number++)
         assert_int_equal(has(key_of(7, number), NOW + 1), number != 3);
 }
 
@@ -120,9 +120,9 @@ static void adding_again_takes_no_second_place(void **state)
     (void)state;
     for (int i = 0; i < 100; i++)
         add(key_of(7, 1), LATER);
-    for (uint32_t number = 2; number <= 4; number++)
+    for (uint32_t number = 2; number <= PASS_CACHE_WAYS; number++)
         add(key_of(7, number), LATER);
-    for (uint32_t number = 1; number <= 4; number++)
+    for (uint32_t number = 1; number <= PASS_CACHE_WAYS; number++)
         assert_true(has(key_of(7, number), NOW));
 }
 
