@@ -69,6 +69,7 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
     if (conf->handler == NULL && core->noname) { /* an `if` block is the location it stands in */
         conf->handler = above->handler;
         conf->is_api = above->is_api;
+        conf->jwks_tier = above->jwks_tier;
     }
     if (conf->handler == api_admin_handler) /* no other site's page has any business there */
         conf->origins = NULL;
@@ -131,6 +132,9 @@ char *conf_api_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
         conf->handler = jwks_handler;
     else
         return "must be queue, admin, health or jwks";
+    if (cf->args->nelts > 2 &&
+        (conf->handler != jwks_handler || !jwks_tier_read(&words[2], &conf->jwks_tier)))
+        return "takes nothing else, but for jwks: tier=1 or tier=2";
     conf->is_api = true;
     struct srv_conf *server = ngx_http_conf_get_module_srv_conf(cf, ngx_http_weir_module);
     server->has_api = true;

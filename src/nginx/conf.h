@@ -87,6 +87,7 @@ struct loc_conf {
     ngx_uint_t when_down;           /* enum conf_when_down */
     ngx_http_handler_pt handler;    /* of weir_api or weir_page in this very location */
     bool is_api;
+    int jwks_tier; /* of weir_api jwks; 0: both */
 };
 
 extern ngx_module_t ngx_http_weir_module;

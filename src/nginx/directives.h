@@ -87,10 +87,11 @@
               NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1,                 \
               NGX_HTTP_LOC_CONF_OFFSET, conf_idempotency_directive,                                        \
               "Whether join and enter must carry an Idempotency-Key.")                                     \
-    DIRECTIVE("weir_api", "weir_api queue | admin | health | jwks;", "none", "location",                   \
-              NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1, NGX_HTTP_LOC_CONF_OFFSET, conf_api_directive,            \
+    DIRECTIVE("weir_api", "weir_api queue | admin | health | jwks [tier=N];", "none", "location",          \
+              NGX_HTTP_LOC_CONF | NGX_CONF_TAKE12, NGX_HTTP_LOC_CONF_OFFSET, conf_api_directive,           \
               "`queue` answers the queue API in a location such as `/api/v1/queue/`; `health` answers "    \
-              "`/healthz` and `/readyz`; `jwks` gives the public keys of passes in a location such as "    \
+              "`/healthz` and `/readyz`; `jwks` gives the public keys of passes, of one tier or of both, " \
+              "in a location such as "                                                                     \
               "`/.well-known/jwks.json`; `admin` answers the operator's API in a location such as "        \
               "`/weir/api/`, to those "                                                                    \
               "with a token of weir_admin_token_file; without such a file it answers 404, and weir_cors "  \

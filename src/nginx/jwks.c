@@ -25,6 +25,16 @@ ngx_int_t jwks_handler(ngx_http_request_t *r)
     }
     ngx_buf_t *body = reply_buffer(r, JWKS_MAX);
     if (body != NULL)
-        body->last += jwks_write(conf_main(r)->keys, 0, (char *)body->last);
+        body->last += jwks_write(conf_main(r)->keys, conf_loc(r)->jwks_tier, (char *)body->last);
     return reply_public(r, SPAN("application/jwk-set+json"), MAX_AGE_SEC, body);
+}
+
+bool jwks_tier_read(const ngx_str_t *word, int *tier)
+{
+    ngx_str_t value;
+    if (!conf_parameter(word, "tier=", &value) || value.len != 1 || value.data[0] < '1' ||
+        value.data[0] > '2')
+        return false;
+    *tier = value.data[0] - '0';
+    return true;
 }

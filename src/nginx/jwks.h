@@ -8,4 +8,7 @@
 
 ngx_int_t jwks_handler(ngx_http_request_t *r);
 
+/* tier=N of the directive. */
+bool jwks_tier_read(const ngx_str_t *word, int *tier);
+
 #endif

@@ -29,6 +29,8 @@ SERVER = """
         location /other/ {{ weir_gate room=other; proxy_pass http://127.0.0.1:{shop}; }}
         location /lobby/ {{ weir_gate room=lobby; proxy_pass http://127.0.0.1:{shop}; }}
         location = /.well-known/jwks.json {{ weir_api jwks; }}
+        location = /hall/jwks.json {{ weir_api jwks tier=2; }}
+        location = /lobby/jwks.json {{ weir_api jwks tier=1; if ($arg_x) {{ set $y 1; }} }}
 """
 GATES = {"shop": "/in/", "other": "/other/", "lobby": "/lobby/"}
 
@@ -132,6 +134,15 @@ def test_the_key_set_has_the_keys_that_an_independent_derivation_gives(weir):
         assert unbase64(key.pop("x")) == public_bytes(eddsa_key(server.keys[id], tier))
         key.pop("kid")
         assert key == {"kty": "OKP", "crv": "Ed25519", "use": "sig", "alg": "EdDSA"}
+
+
+def test_a_key_set_of_one_tier_has_no_key_of_the_other(weir):
+    server = make(weir, "weir_pass eddsa;")
+    client = server.client()
+    for path, kid in (("/hall/jwks.json", "2.1"), ("/lobby/jwks.json", "1.1"), ("/lobby/jwks.json?x=1", "1.1")):
+        assert [key["kid"] for key in client.get(path).json()["keys"]] == [kid]
+    with pytest.raises(KeyError):
+        verify_with_set(entered(server, "lobby")[2], client.get("/hall/jwks.json").json())
 
 
 def test_the_key_set_may_be_kept_by_caches_and_is_read_only(weir):
@@ -440,6 +451,9 @@ def test_a_given_key_is_replaced_with_overlap_too(weir):
     ("weir_pass eddsa room=shop;", ["tier=1", "id=K"]),
     ("weir_pass eddsa id=9;", ["no key 9"]),
     ("weir_pass eddsa; weir_pass hs256;", ["duplicate"]),
+    ("server { location /j { weir_api jwks tier=3; } }", ["tier=1 or tier=2"]),
+    ("server { location /j { weir_api jwks id=1; } }", ["tier=1 or tier=2"]),
+    ("server { location /j/ { weir_api queue tier=1; } }", ["tier=1 or tier=2"]),
     ("weir_pass eddsa tier=1; weir_pass hs256 tier=1;", ["duplicate"]),
 ])
 def test_what_cannot_work_is_refused_with_its_line_and_without_the_key(weir, lines, words):
