@@ -23,22 +23,22 @@ static bool is_rough;      /* every other read and write is interrupted, and the
 static bool has_fallocate; /* the file system can */
 static unsigned rough_calls;
 
-ssize_t pread(int fd, void *out, size_t len, off_t offset)
+ssize_t pread(int fd, void *buf, size_t nbytes, off_t offset)
 {
     if (is_rough && rough_calls++ % 2 == 0) {
         errno = EINTR;
         return -1;
     }
-    return syscall(SYS_pread64, fd, out, is_rough && len > 3 ? 3 : len, offset);
+    return syscall(SYS_pread64, fd, buf, is_rough && nbytes > 3 ? 3 : nbytes, offset);
 }
 
-ssize_t pwrite(int fd, const void *data, size_t len, off_t offset)
+ssize_t pwrite(int fd, const void *buf, size_t n, off_t offset)
 {
     if (is_rough && rough_calls++ % 2 == 0) {
         errno = EINTR;
         return -1;
     }
-    return syscall(SYS_pwrite64, fd, data, is_rough && len > 3 ? 3 : len, offset);
+    return syscall(SYS_pwrite64, fd, buf, is_rough && n > 3 ? 3 : n, offset);
 }
 
 int fallocate(int fd, int mode, off_t offset, off_t len)

@@ -167,7 +167,8 @@ static void bodies_of_every_size_up_to_the_largest_come_back(void **state)
     struct frame_chain chain = {0}, follow = {0};
 
     (void)state;
-    assert_true(bytes != NULL && body != NULL);
+    assert_non_null(bytes);
+    assert_non_null(body);
     memset(body, 'b', FRAME_BODY_MAX);
     for (unsigned n = 0; n < sizeof(sizes) / sizeof(*sizes); n++) {
         struct frame_record record;

@@ -167,6 +167,38 @@ static void an_end_without_a_segment_after_it_is_a_good_end(void **state)
     assert_int_equal(report.next, SEGMENT);
     assert_int_equal(report.next_sequence, scribe->chain.sequence + 1);
     assert_false(scan_may_have_lost(&report));
+
+    shelf_find(&shelf, scribe->file)->len = scribe->at; /* nothing belongs behind it */
+    report = scan_expecting(SCAN_GOOD, scribe->count);
+    assert_false(report.is_short);
+}
+
+/* Where the end says that the log goes on nothing else may ever have been, and nothing before. */
+static void the_log_goes_on_no_earlier_than_its_end_says(void **state)
+{
+    (void)state;
+    scribe_segment(scribe, 0, SEGMENT);
+    put_some(10);
+    scribe_put(scribe, RECORD_END, 5 * SEGMENT);
+    struct scan_report report = scan_expecting(SCAN_GOOD, scribe->count);
+    assert_int_equal(report.next, 5 * SEGMENT);
+}
+
+/* A good checksum does not make it one. */
+static void a_record_whose_body_its_type_never_has_is_none(void **state)
+{
+    static const enum record_type types[] = {RECORD_SYNCED, RECORD_END, RECORD_ZONE, RECORD_CLOSED};
+
+    (void)state;
+    scribe_segment(scribe, 0, SEGMENT);
+    put_some(10);
+    for (unsigned n = 0; n < sizeof(types) / sizeof(*types); n++) {
+        struct frame_chain chain = scribe->chain;
+        frame_write_record(bytes_of(scribe->file) + scribe->at, types[n], SPAN("1234"), 0, &chain);
+        struct scan_report report = scan_expecting(SCAN_GOOD, 10);
+        assert_int_equal(report.torn_bytes, 40);
+        assert_int_equal(report.dropped_records, 0);
+    }
 }
 
 static void an_orderly_end_is_known(void **state)
@@ -268,6 +300,7 @@ static void check_cut(size_t len)
     if (result != SCAN_GOOD || reading.count != whole || !report.is_short || !scan_may_have_lost(&report))
         fail_msg("cut to %zu bytes: %d, %zu records, torn %d, short %d", len, result, reading.count,
                  (int)report.torn_bytes, report.is_short);
+    assert_int_equal(report.next, len < FRAME_HEAD_BYTES ? 0 : SEGMENT); /* never where something stood */
 }
 
 static void a_file_cut_at_any_byte_is_noticed(void **state)
@@ -453,7 +486,8 @@ static void a_segment_of_another_place_or_with_too_low_numbers_is_refused(void *
     changed = scribe->head;
     changed.sequence -= 1;
     frame_write_head(&changed, head);
-    scan_expecting(SCAN_DAMAGED, 82);
+    report = scan_expecting(SCAN_DAMAGED, 82);
+    assert_int_equal(report.place.offset, 0);
     changed.sequence += 1;
     changed.end = changed.first;
     frame_write_head(&changed, head);
@@ -884,6 +918,8 @@ int main(void)
         SCAN_TEST(segments_are_read_one_after_the_other_whatever_order_they_are_listed_in),
         SCAN_TEST(records_of_any_size_are_read_across_the_edges_of_the_window),
         SCAN_TEST(an_end_without_a_segment_after_it_is_a_good_end),
+        SCAN_TEST(the_log_goes_on_no_earlier_than_its_end_says),
+        SCAN_TEST(a_record_whose_body_its_type_never_has_is_none),
         SCAN_TEST(an_orderly_end_is_known),
         SCAN_TEST(the_reader_may_stop_it),
         SCAN_TEST(every_flipped_byte_of_64_kib_is_noticed),
