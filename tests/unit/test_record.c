@@ -369,6 +369,174 @@ static void a_record_says_that_it_makes_or_ends_a_room(void **state)
     rig_free(&live);
 }
 
+/* ---- bytes ---- */
+
+static uint64_t number_at(struct span bytes, size_t at, size_t len)
+{
+    uint64_t number = 0;
+
+    assert_true(at + len <= bytes.len);
+    for (size_t i = len; i-- > 0;)
+        number = number << 8 | (unsigned char)bytes.data[at + i];
+    return number;
+}
+
+/* The data of the nth part of this kind; and that it lies where the document has it lie. */
+static struct span part_of(struct span body, uint64_t kind, int nth)
+{
+    assert_int_equal(body.len % 8, 0);
+    for (size_t at = 16; at < body.len;) {
+        size_t len = (size_t)number_at(body, at + 4, 4);
+        assert_int_equal(number_at(body, at + 2, 2), 0);
+        for (size_t pad = len; pad % 8 != 0; pad++)
+            assert_int_equal(body.data[at + 8 + pad], 0);
+        if (number_at(body, at, 2) == kind && nth-- == 0)
+            return (struct span){body.data + at + 8, len};
+        at += 8 + (len + 7) / 8 * 8;
+    }
+    fail_msg("there is no part of kind %lu", kind);
+    return SPAN("");
+}
+
+/* Read by offsets alone, as somebody would who has docs/formats/journal.md and not this code. */
+static void the_bytes_of_records_are_as_their_document_says(void **state)
+{
+    struct settings settings = settings_default();
+    struct tape tape = {0}, snapshot = {0};
+    struct standing standing;
+    uint32_t called;
+    (void)state;
+
+    settings.mode = MODE_HOLD;
+    settings.session_max_sec = 900;
+    settings.tier = 1;
+    struct rig live = rig_new(64, &settings);
+    room_record(live.room);
+    tape_take(&tape, live.room);
+    struct span body = tape_record(&tape, 0);
+    assert_int_equal(number_at(body, 0, 4), 7);
+    assert_int_equal(number_at(body, 4, 4), 0);
+    assert_int_equal(number_at(body, 8, 8), 1);
+    assert_int_equal(number_at(body, 16, 2), 6); /* made comes first, face last */
+    assert_int_equal(number_at(body, body.len - 64, 2), 1);
+    struct span part = part_of(body, 6, 0);
+    assert_int_equal(part.len, 12);
+    assert_int_equal(number_at(part, 0, 4), 7);
+    assert_int_equal(number_at(part, 4, 4), 4);
+    assert_memory_equal(part.data + 8, "sale", 4);
+    part = part_of(body, 7, 0);
+    assert_int_equal(number_at(part, 0, 4), 0);
+    assert_int_equal(number_at(part, 4, 4), 0);
+    assert_int_equal(number_at(part, 8, 4), 0);
+    assert_memory_equal(part.data + 16, "mode=hold\npreset=plain\nmax_active=1000\n", 38);
+
+    /* A join with a key after 12.3 s. */
+    room_tick(live.room, 1000);
+    live.room->clock_ms = 12300;
+    struct join join = {.holder = holder_of(1),
+                        .is_trusted = true,
+                        .key_id = 33,
+                        .wall_sec = 1700000000,
+                        .request = {true, holder_of(2), UINT64_MAX}};
+    assert_int_equal(room_join(live.room, &join, &standing, &called), ERROR_NONE);
+    tape_take(&tape, live.room);
+    body = tape_record(&tape, 1);
+    assert_int_equal(number_at(body, 8, 8), 2);
+    part = part_of(body, 2, 0);
+    assert_int_equal(part.len, 8 + 32);
+    assert_int_equal(number_at(part, 0, 4), 1);
+    assert_int_equal(number_at(part, 4, 4), 1);
+    assert_memory_equal(part.data + 8, join.holder.id, 12);
+    assert_int_equal(number_at(part, 8 + 12, 4), 1700000000);
+    assert_int_equal(number_at(part, 8 + 16, 4), 123 + 100);
+    assert_int_equal(number_at(part, 8 + 20, 4), 123);
+    assert_int_equal(number_at(part, 8 + 24, 4), 1);
+    assert_int_equal(number_at(part, 8 + 28, 1), 1);
+    assert_int_equal(number_at(part, 8 + 29, 1), 4);
+    assert_int_equal(number_at(part, 8 + 30, 1), 33);
+    assert_int_equal(number_at(part, 8 + 31, 1), standing.next_poll_sec);
+    part = part_of(body, 5, 0);
+    assert_int_equal(part.len, 32);
+    assert_memory_equal(part.data, join.request.scope.id, 12);
+    assert_int_equal(number_at(part, 12, 4), 1);
+    assert_true(number_at(part, 16, 8) == (UINT64_MAX >> 6 | (uint64_t)standing.next_poll_sec << 58));
+    assert_int_equal(number_at(part, 24, 4), 123);
+    assert_int_equal(number_at(part, 28, 4), 1);
+    part = part_of(body, 1, 0);
+    assert_int_equal(part.len, 56);
+    assert_int_equal(number_at(part, 0, 8), 12300);
+    assert_int_equal(number_at(part, 8, 8), 10000000); /* ten calls, of a burst of ten */
+    assert_int_equal(number_at(part, 16, 8), 1);
+    assert_int_equal(number_at(part, 24, 8), 0);
+    assert_int_equal(number_at(part, 48, 4), 1);
+    assert_int_equal(number_at(part, 52, 4), 0);
+
+    /* Called by the operator, told and entered. */
+    struct place place = standing.place;
+    assert_int_equal(room_advance(live.room, 1, &called), ERROR_NONE);
+    rig_poll(&live, &place);
+    assert_int_equal(rig_enter(&live, &place, &standing), ERROR_NONE);
+    tape_take(&tape, live.room);
+    body = tape_record(&tape, 2);
+    part = part_of(body, 2, 0);
+    assert_int_equal(number_at(part, 8 + 28, 1), 3);
+    assert_int_equal(number_at(part, 8 + 29, 1), 4);
+    assert_int_equal(number_at(part_of(body, 2, 1), 8 + 29, 1), 5);
+    part = part_of(body, 2, 2);
+    assert_int_equal(number_at(part, 8 + 20, 4), 1700000100);
+    assert_int_equal(number_at(part, 8 + 24, 4), 123);
+    assert_int_equal(number_at(part, 8 + 28, 1), 4);
+    assert_int_equal(number_at(part, 8 + 31, 1), 4);
+    part = part_of(body, 1, 0);
+    assert_int_equal(number_at(part, 24, 8), 1);
+    assert_int_equal(number_at(part, 52, 4), 1);
+
+    /* Two who fall silent, a loss, somebody who is gone, a clear, an end. */
+    rig_place(&live, 5);
+    rig_place(&live, 6);
+    tape_take(&tape, live.room);
+    rig_pass(&live, 11 * SEC);
+    tape_take(&tape, live.room);
+    part = part_of(tape_record(&tape, 4), 4, 0);
+    assert_int_equal(part.len, 24);
+    assert_int_equal(number_at(part, 0, 4) / 126, 0);
+    assert_int_equal(number_at(part, 4, 4), 123 + 100 + 18000);
+    assert_int_equal(number_at(part, 8, 8), 1 << 2 | 1 << 3);
+    assert_int_equal(number_at(part, 16, 8), 0);
+    assert_int_equal(room_leave(live.room, &place), ERROR_NONE);
+    room_begin_epoch(live.room, 9);
+    tape_take(&tape, live.room);
+    part = part_of(tape_record(&tape, 5), 3, 0);
+    assert_int_equal(part.len, 8);
+    assert_int_equal(number_at(part, 0, 4), 1);
+    part = part_of(tape_record(&tape, 5), 9, 0);
+    assert_int_equal(part.len, 24);
+    assert_int_equal(number_at(part, 0, 4), 7);
+    assert_int_equal(number_at(part, 4, 4), 0);
+    assert_int_equal(number_at(part, 8, 4), 4);
+    assert_int_equal(number_at(part, 12, 4), 9);
+    assert_true(number_at(part, 16, 4) > 4000000);
+    assert_int_equal(number_at(part, 20, 4), 0);
+    tape_snapshot(&snapshot, live.room);
+    part = part_of(tape_record(&snapshot, 0), 8, 0);
+    assert_int_equal(part.len, 128);
+    assert_int_equal(number_at(part, 0, 4), 900);
+    assert_int_equal(number_at(part, 4, 4), 1);
+    assert_int_equal(number_at(part_of(tape_record(&snapshot, 0), 12, 0), 0, 4), 2);
+    part = part_of(tape_record(&snapshot, 1), 2, 0);
+    assert_int_equal(number_at(part, 0, 4), 2);
+    assert_int_equal(number_at(part, 4, 4), 2);
+    assert_int_equal(number_at(part, 8 + 32 + 28, 1), 2);
+    room_dissolve(live.room);
+    room_end(live.room);
+    tape_take(&tape, live.room);
+    assert_int_equal(part_of(tape_record(&tape, 6), 10, 0).len, 0);
+    assert_int_equal(part_of(tape_record(&tape, 6), 11, 0).len, 0);
+    tape_free(&tape);
+    tape_free(&snapshot);
+    rig_free(&live);
+}
+
 static void a_record_of_another_room_is_refused(void **state)
 {
     struct rig live = rig_new(64, NULL);
@@ -851,6 +1019,7 @@ int main(void)
         cmocka_unit_test(an_owner_who_never_takes_the_outbox_is_stopped),
         cmocka_unit_test(an_outbox_that_is_taken_twice_is_one_record),
         cmocka_unit_test(a_record_says_that_it_makes_or_ends_a_room),
+        cmocka_unit_test(the_bytes_of_records_are_as_their_document_says),
         cmocka_unit_test(a_record_of_another_room_is_refused),
         cmocka_unit_test(records_that_come_again_change_nothing),
         cmocka_unit_test(a_snapshot_taken_while_the_room_goes_on_is_made_whole_by_the_records),
