@@ -73,7 +73,8 @@ static char *path_check(ngx_conf_t *cf, const ngx_str_t *path)
     char above[JOURNAL_PATH_MAX];
     ngx_cpystrn((u_char *)above, path->data, sizeof(above));
     *strrchr(above, '/') = '\0';
-    if (above[0] == '\0' || (ngx_file_info(above, &info) == 0 && ngx_is_dir(&info)))
+    /* Whoever may not look there may be testing for somebody who may. */
+    if (above[0] == '\0' || (ngx_file_info(above, &info) == 0 ? ngx_is_dir(&info) : ngx_errno == NGX_EACCES))
         return NGX_CONF_OK;
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0,
                        "weir_journal cannot make the folder \"%V\": there is no folder \"%s\"", path, above);

@@ -13,13 +13,15 @@ import threading
 from pathlib import Path
 
 import pytest
-from weirtest import Nginx, at_once, place_of, wait_until
+from weirtest import Nginx, at_once, place_of, raw, wait_until
 from weirtest.daemon import Daemon
 from weirtest.disk import Disk
+from weirtest.journal import CLOSED, Journal
 
 JOURNAL = "weir_journal journal;"
 HALL = "rate=100000 burst=1000 seen_ttl_sec=300 max_active=100"
 LINE = "mode=hold seen_ttl_sec=300"
+JOIN = b"POST /api/v1/queue/join HTTP/1.1\r\nHost: localhost\r\nContent-Length: 19\r\n\r\n" + b'{"event_id":"line"}'
 WORKERS_USER = next(name for name in ("www-data", "nobody") if name in {entry.pw_name for entry in pwd.getpwall()})
 
 
@@ -133,13 +135,19 @@ def test_an_orderly_end_is_told_from_a_crash(weir):
     server = weir(http=JOURNAL, rooms={"line": LINE})
     line = tickets(server, "line", 5)
     for number in (signal.SIGTERM, signal.SIGQUIT):
+        assert not is_closed(server)
         server.send(number)
         server.process.wait(20)
+        assert is_closed(server)
         server.start()
         assert positions(server, line) == [1, 2, 3, 4, 5]
     said = [entry for entry in server.log().splitlines() if "weir_journal" in entry]
     assert len(said) == 3 and all("[notice]" in entry for entry in said), said
     assert "rooms 1, people 5, from" in said[-1] and " ms" in said[-1]
+
+
+def is_closed(server):
+    return [record.type for record in Journal(server.dir / "journal").records][-1:] == [CLOSED]
 
 
 def test_a_single_process_keeps_a_journal_too(weir):
@@ -196,6 +204,7 @@ def test_a_second_nginx_on_the_folder_is_refused(weir):
     second = weir(start=False, http=f"weir_journal {server.dir}/journal/;", rooms={"line": LINE})
     before = files(server)
     second.expect_in_log("is in use")
+    server.reload()
     said = refusal_at_start(second)
     assert "in use by another nginx" in said and "fuser" in said and str(server.dir / "journal") in said
     assert files(server).keys() == before.keys()
@@ -707,11 +716,9 @@ def test_nothing_is_answered_before_it_is_synced_where_that_was_asked_for(troubl
 def test_visitors_who_hang_up_while_they_wait_harm_nobody(troubled):
     server, disk = troubled("sync=always", rooms={"line": LINE, "hall": HALL}, gate="hall", workers=1)
     disk.set(fdatasync=200)
-    body = b'{"event_id":"line"}'
-    head = b"POST /api/v1/queue/join HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
     for linger in (False, True) * 10:
         connection = socket.create_connection(("127.0.0.1", server.port))
-        connection.sendall(head + body)
+        connection.sendall(JOIN)
         if linger:  # an RST instead of a FIN
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         connection.close()
@@ -724,14 +731,14 @@ def test_a_worker_that_is_told_to_leave_answers_those_who_wait_first(troubled):
     disk.set(fdatasync=1000)
     done = len(disk.calls("fdatasync"))
     answers = []
-    asking = threading.Thread(target=lambda: answers.append(server.api().join("line")))
+    asking = threading.Thread(target=lambda: answers.append(raw(server.port, JOIN)))
     asking.start()
     wait_until(lambda: len(disk.calls("fdatasync")) > done, 10, "a sync under way")
     [leaving] = server.worker_pids()
     server.reload()
     assert Path(f"/proc/{leaving}").exists(), "it did not wait"
     asking.join()
-    assert answers[0].status == 202
+    assert answers[0].startswith(b"HTTP/1.1 202 ")
     disk.heal()
     wait_until(lambda: not Path(f"/proc/{leaving}").exists(), 10, "the end of the old worker")
 
