@@ -826,12 +826,24 @@ static void what_may_have_been_lost_depends_on_the_mode(void **state)
         {{.sync = SYNC_ALWAYS, .had_failed = true}, false},
         {{.sync = SYNC_ALWAYS, .is_short = true}, true},
         {{.sync = SYNC_ALWAYS, .is_booted = true, .dropped_records = 1}, true},
+        {{.sync = SYNC_ALWAYS, .is_closed = true, .had_lost = true}, true},
         {{.sync = SYNC_INTERVAL, .torn_bytes = 9}, false},
     };
 
     (void)state;
     for (unsigned n = 0; n < sizeof(cases) / sizeof(*cases); n++)
         assert_int_equal(scan_may_have_lost(&cases[n].report), cases[n].may_have_lost);
+}
+
+static void a_loss_that_a_recovery_had_found_is_not_forgotten(void **state)
+{
+    (void)state;
+    write_three_segments();
+    struct scan_report report = scan_expecting(SCAN_GOOD, scribe->count);
+    assert_false(scan_may_have_lost(&report));
+    shelf_put(&shelf, LOG_LOST, 0);
+    report = scan_expecting(SCAN_GOOD, scribe->count);
+    assert_true(report.had_lost && scan_may_have_lost(&report));
 }
 
 /* ---- disks that fail, folders in use ---- */
@@ -952,6 +964,7 @@ int main(void)
         SCAN_TEST(the_first_head_is_never_a_tail_if_records_follow),
         SCAN_TEST(unsynced_pages_may_be_lost_in_any_order_but_nothing_before_the_last_sync),
         SCAN_TEST(what_may_have_been_lost_depends_on_the_mode),
+        SCAN_TEST(a_loss_that_a_recovery_had_found_is_not_forgotten),
         SCAN_TEST(a_call_that_fails_ends_the_scan_and_says_where),
         SCAN_TEST(a_log_that_is_being_written_is_never_called_damaged),
     };
