@@ -177,9 +177,14 @@ bool log_syncs_all(const struct log *log)
            atomic_load(&log->loose_from) > log_synced(log);
 }
 
+uint64_t log_change(const struct log *log)
+{
+    return tip_read(log).change;
+}
+
 bool log_is_dirty(const struct log *log)
 {
-    return tip_read(log).change > log_synced(log);
+    return log_change(log) > log_synced(log);
 }
 
 /* ---- trouble ---- */

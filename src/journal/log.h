@@ -105,6 +105,9 @@ uint64_t log_synced(const struct log *log);
  */
 bool log_syncs_all(const struct log *log);
 
+/* Behind the last record that is no note of a sync: what comes after it may be missing, and nobody misses anything. */
+uint64_t log_change(const struct log *log);
+
 /* Whether a sync would bring anything: not if there is nothing behind `synced` but notes of syncs. */
 bool log_is_dirty(const struct log *log);
 
