@@ -168,15 +168,16 @@ static enum error run_frozen(struct local_engine *local, struct slot *slot, stru
         return ERROR_ENGINE_UNAVAILABLE;
     enum error error = room_look(room, &call->place, &standing);
     if (error != ERROR_NONE)
-        return error;
+        return room_may_return(room, &call->place) ? ERROR_ENGINE_UNAVAILABLE : error;
+    /* Who comes with a pass was given it when the enter was safe. */
+    if (call->op == ENGINE_SESSION_TOUCH)
+        return standing.state == TICKET_ENTERED || standing.state == TICKET_ACTIVE ? ERROR_NONE
+                                                                                   : ERROR_TOKEN_NOT_FOUND;
     /* A turn that is in no journal is not told to anybody. */
     const struct log *log = local->zone->log;
     uint64_t durable = log_syncs_all(log) ? log_synced(log) : log_written(log);
     if (standing.is_ready && (room_outbox(room).len > 0 || slot->recorded > durable))
         return ERROR_ENGINE_UNAVAILABLE;
-    if (call->op == ENGINE_SESSION_TOUCH)
-        return standing.state == TICKET_ENTERED || standing.state == TICKET_ACTIVE ? ERROR_NONE
-                                                                                   : ERROR_TOKEN_NOT_FOUND;
     call->standing = standing;
     return ERROR_NONE;
 }
@@ -255,8 +256,12 @@ static enum error submit(struct local_engine *local, struct engine_call *call, b
         return call->error;
     }
     call->error = run(local, slot, call);
-    bool is_recorded = slot_record(local, slot);
-    call->position = is_recorded ? slot->recorded : UINT64_MAX;
+    if (!slot_record(local, slot)) {
+        /* Done, and recorded before anything else happens in the room; but nobody knows when that will be. */
+        slot_unlock(slot);
+        return ERROR_ENGINE_UNAVAILABLE;
+    }
+    call->position = slot->recorded;
     if (zone_is_recorded(zone)) {
         enum sync_mode sync = log_options(zone->log).sync;
         call->needs_sync =
@@ -264,7 +269,7 @@ static enum error submit(struct local_engine *local, struct engine_call *call, b
             (sync == SYNC_INTERVAL && (must_outlive_power(call->op) || slot->made > log_synced(zone->log)));
         *waits = must_wait(call, call->position != recorded) && !is_durable(local, call);
     }
-    if (room_is_over(slot_room(slot)) && is_recorded)
+    if (room_is_over(slot_room(slot)))
         slot_give_up(zone, slot);
     slot_unlock(slot);
     return call->error;
@@ -301,7 +306,7 @@ static void wait_for_log(struct local_engine *local, struct engine_call *call)
     call->next = NULL;
     *waiting->end = call;
     waiting->end = &call->next;
-    if (call->position > waiting->position && call->position != UINT64_MAX)
+    if (call->position > waiting->position)
         waiting->position = call->position;
     local->waiting++;
 }

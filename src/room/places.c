@@ -103,6 +103,11 @@ static bool may_heal(const struct room *room, const struct place *place, uint32_
     return ticket == NULL || ticket->state == TICKET_NONE;
 }
 
+bool room_may_return(const struct room *room, const struct place *place)
+{
+    return may_heal(room, place, count_of(room, place));
+}
+
 bool room_forget_far(struct room *room)
 {
     uint32_t last = room->line.last;

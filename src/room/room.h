@@ -232,6 +232,9 @@ void room_resume(struct room *room);
 void room_begin_epoch(struct room *room, uint32_t epoch);
 uint32_t room_epoch(const struct room *room);
 
+/* Whether this is one of the missing: it is nothing until somebody comes with it, and must not be told that it is over. */
+bool room_may_return(const struct room *room, const struct place *place);
+
 /*
  * A snapshot, piece by piece, while the room goes on: first the room itself, then its tickets, then its keys. Writes the body of
  * one record into `out` and returns its length; `cursor` begins as {0}, and is done when `is_done` is set.
