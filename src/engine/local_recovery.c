@@ -290,6 +290,8 @@ static int go_on(struct local_engine *local, const struct log_options *options, 
     struct log_start start;
     int error = recovery->has_lost ? note_lost(local->disk) : 0;
 
+    if (error == 0 && recovery->scan.had_failed)
+        error = local->disk->sync_folder(local->disk); /* LOG_FAILED itself may be in memory only */
     if (error == 0)
         error = journal_seal(local->disk, &recovery->scan, &start);
     if (error == 0)

@@ -538,7 +538,8 @@ static enum scan_result judge(struct scan *scan, const struct fault *fault, size
         return SCAN_GOOD;
     if (report->tail.file[0] == '\0')
         return refuse_all(scan, &fault->place, "the first head is damaged, and whole records follow");
-    if (may_lack_unsynced(report) && rest.synced <= fault->position)
+    /* What a restart after a failed sync says of syncs is not true before LOG_FAILED is gone. */
+    if (report->had_failed || (may_lack_unsynced(report) && rest.synced <= fault->position))
         return SCAN_GOOD;
     return refuse_rest(scan, fault);
 }

@@ -7,9 +7,9 @@
  *
  * Where the journal ends in something that is no record, the question is whether that is a tail that was never acknowledged
  * or damage to something that was. It is a torn tail, to be cut, if nothing whole comes after it; or if the machine was
- * started anew since it was written, or a sync had failed (then unsynced writes may be there in any order), and no RECORD_SYNCED
- * or RECORD_CLOSED behind it says that the place was on the disk. Everything else is damage, and is refused: nothing is ever
- * skipped silently.
+ * started anew since it was written (then unsynced writes may be there in any order), and no RECORD_SYNCED or RECORD_CLOSED behind
+ * it says that the place was on the disk; or if a sync had failed, and nobody knows what is. Everything else is damage, and is
+ * refused: nothing is ever skipped silently.
  *
  * A RECORD_END at the very end, with no segment after it, only says that the log was about to go on: the journal's end is before
  * it.
