@@ -722,14 +722,18 @@ void crowd_flush(struct crowd *crowd, uint32_t worker)
     uint32_t ops = crowd->ops;
 
     local_engine_flush(crowd->life->worker[worker]);
-    if (is_well(crowd))
+    if (is_well(crowd)) {
         crowd->flushed = ops;
+        crowd->flushed_until = log_change(crowd->life->zone->log);
+    }
 }
 
 /* What a thread does is done some turns later, and heard of later still. */
 static void work_on(struct crowd *crowd, uint32_t worker)
 {
     struct engine *engine = crowd->life->worker[worker];
+    const struct log *log = crowd->life->zone->log;
+    uint64_t until = crowd->flushed_until;
     uint32_t flushed = crowd->flushed;
 
     switch (crowd->work[worker]) {
@@ -739,7 +743,7 @@ static void work_on(struct crowd *crowd, uint32_t worker)
         return;
     case WORK_WANTED:
         local_engine_work(engine);
-        if (local_of(engine)->work.sync && is_well(crowd))
+        if (local_of(engine)->work.sync && is_well(crowd) && log_synced(log) >= until)
             raise_to(&crowd->synced, flushed);
         crowd->work[worker] = WORK_DONE;
         return;
@@ -795,6 +799,7 @@ static void forget_life(struct crowd *crowd)
         free(crowd->asks[i]);
     crowd->ask_count = crowd->open_count = 0;
     crowd->moment_count = 0;
+    crowd->flushed_until = 0;
     crowd->ops = crowd->told = crowd->told_for_good = crowd->flushed = crowd->synced = crowd->refused = 0;
     memset(crowd->work, 0, sizeof(crowd->work));
     memset(crowd->changed, 0, sizeof(crowd->changed));

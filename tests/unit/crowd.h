@@ -96,6 +96,7 @@ struct crowd {
     uint32_t told;          /* the last one that was answered as done */
     uint32_t told_for_good; /* and the last whose answer must outlive a power cut */
     uint32_t flushed, synced;
+    uint64_t flushed_until; /* so far in the log */
     uint32_t changed[CROWD_NAMES],
         made[CROWD_NAMES]; /* the last operation that changed a room, that made it */
     uint32_t refused;      /* answers ENGINE_UNAVAILABLE */
