@@ -8,8 +8,8 @@
  * a dead process built is overwritten by the next. Readers take no lock; they look at `version` again when they have copied.
  *
  * Flushing writes published bytes, which do not change until `written` has passed them, to an offset that follows from their
- * position. Whoever comes after a dead flusher writes the same bytes to the same place, and finds the file of a new segment as
- * far made as it was: not at all, renamed, made, allocated in part.
+ * position. Whoever comes after a dead flusher writes the same bytes to the same place. A new segment's file gets its name when
+ * it has its space, so that it is there as a whole or not at all.
  *
  * Syncing raises `synced` when all is done, and LOG_NEXT is nothing until its flag is set.
  *
@@ -66,6 +66,8 @@ struct log {
     _Atomic uint64_t written, synced;
     _Atomic uint64_t loose_from; /* behind the head that ended SYNC_ALWAYS last */
     _Atomic uint64_t sync_from;  /* the segment that `synced` lies in, or one before it */
+    _Atomic uint64_t made;       /* the newest segment whose file is there, and allocated */
+    _Atomic uint64_t next_bytes; /* that LOG_NEXT has taken; 0 = there is none */
     _Atomic uint64_t claimed_ms;
     _Atomic uint64_t trouble; /* see trouble_pack */
     _Atomic uint64_t trouble_first;
@@ -74,7 +76,6 @@ struct log {
     _Atomic uint32_t sync, interval_ms;
 
     unsigned char boot[DISK_BOOT_BYTES];
-    _Atomic bool has_next; /* LOG_NEXT is there, and allocated */
 
     _Alignas(8) unsigned char ring[RING_BYTES + RING_SLACK];
 };
@@ -98,8 +99,7 @@ void log_set_options(struct log *log, const struct log_options *options)
     atomic_store(&log->sync, options->sync);
     atomic_store(&log->interval_ms, options->interval_ms);
     atomic_store(&log->reserve_bytes, options->reserve_bytes);
-    if (atomic_exchange(&log->segment_bytes, options->segment_bytes) != options->segment_bytes)
-        atomic_store(&log->has_next, false); /* it has the wrong size */
+    atomic_store(&log->segment_bytes, options->segment_bytes);
 }
 
 struct log_options log_options(const struct log *log)
@@ -256,7 +256,7 @@ void log_trouble_text(const struct log *log, char *out, size_t size)
 {
     static const char *const acts[] = {
         [ACT_OPEN] = "open",
-        [ACT_RENAME] = ("rename " LOG_NEXT " to"),
+        [ACT_RENAME] = "make",
         [ACT_ALLOCATE] = "take space for",
         [ACT_WRITE] = "write to",
         [ACT_SYNC] = "sync",
@@ -372,7 +372,7 @@ static uint64_t put(struct log *log, enum record_type type, struct span body, ui
     size_t bytes = frame_record_bytes(body.len);
     bool needs_new_segment = needs_segment(log, &tip, bytes);
 
-    if (broken_error(log) != 0 || !ring_takes(log, &tip, bytes, needs_new_segment))
+    if (broken_error(log) < 0 || !ring_takes(log, &tip, bytes, needs_new_segment))
         return UINT64_MAX;
     if (needs_new_segment)
         put_seam(log, &tip, time_ms);
@@ -388,9 +388,10 @@ uint64_t log_append(struct log *log, struct log_writer *writer, enum record_type
 {
     lock_take(&log->append_lock);
     uint64_t end = put(log, type, body, time_ms);
-    if (end == UINT64_MAX && log_flush(log, writer) == 0) {
-        end = put(log, type, body, time_ms);
-        must(end != UINT64_MAX || broken_error(log) != 0); /* nobody else can have filled it */
+    if (end == UINT64_MAX) {
+        int error = log_flush(log, writer);
+        end = put(log, type, body, time_ms); /* a flush that failed may have made room all the same */
+        must(end != UINT64_MAX || error < 0 || broken_error(log) < 0); /* nobody else can have filled it */
     }
     lock_release(&log->append_lock);
     return end;
@@ -419,47 +420,82 @@ static int flush_failed(struct log *log, enum act act, uint64_t first, int error
     return error;
 }
 
-/* -ENOENT: there is none, or it is being made just now. */
-static int next_take(struct log *log, struct disk *disk, const char *name)
+/* -ENOENT: there is none of that size, or it is being made just now. */
+static int next_take(struct log *log, struct disk *disk, const char *name, uint64_t bytes)
 {
     if (!lock_try(&log->next_lock))
         return -ENOENT;
-    bool had_next = atomic_exchange(&log->has_next, false);
-    int error = disk->rename(disk, LOG_NEXT, name);
-    if (error < 0 && error != -ENOENT)
-        atomic_store(&log->has_next, had_next);
+    int error = atomic_load(&log->next_bytes) < bytes ? -ENOENT : disk->rename(disk, LOG_NEXT, name);
     lock_release(&log->next_lock);
     return error;
 }
 
-/* Takes the space of a new segment, unless that was done when it was LOG_NEXT. */
-static int segment_allocate(struct disk *disk, int file, uint64_t bytes)
+static int aside_open(struct disk *disk)
 {
-    int64_t size = disk->size(disk, file);
+    int file = disk->open(disk, LOG_ASIDE, DISK_WRITE);
 
-    if (size < 0)
-        return (int)size;
-    return (uint64_t)size < bytes ? disk->allocate(disk, file, bytes) : 0;
+    return file == -ENOENT ? disk->open(disk, LOG_ASIDE, DISK_MAKE) : file;
 }
 
-/* A segment in which nothing was written yet. Its file may be there: somebody died, or the space gave out. */
+static int aside_allocate(struct disk *disk, uint64_t bytes)
+{
+    int file = aside_open(disk);
+
+    if (file < 0)
+        return file;
+    int error = disk->allocate(disk, file, bytes);
+    disk->close(disk, file);
+    return error;
+}
+
+/* On the spot. What there is of space is kept for the next try. */
+static int aside_make(struct log *log, struct disk *disk, const struct stretch *stretch, const char *name)
+{
+    int error = aside_allocate(disk, stretch->last - stretch->first);
+
+    if (error < 0)
+        return flush_failed(log, ACT_ALLOCATE, stretch->first, error);
+    error = disk->rename(disk, LOG_ASIDE, name);
+    return error < 0 ? flush_failed(log, ACT_RENAME, stretch->first, error) : 0;
+}
+
+/* Until it has its space it has another name: a segment that is shorter than it should be was cut by somebody. */
 static int segment_make(struct log *log, struct disk *disk, const struct stretch *stretch, const char *name)
+{
+    int error = next_take(log, disk, name, stretch->last - stretch->first);
+
+    if (error == -ENOENT)
+        return aside_make(log, disk, stretch, name);
+    if (error < 0)
+        return flush_failed(log, ACT_RENAME, stretch->first, error);
+    disk->remove(disk, LOG_ASIDE); /* somebody may have tried to do without */
+    return 0;
+}
+
+/*
+ * The segment's space is taken: first that is said, and then that LOG_NEXT is none any more, or somebody would in between find the
+ * log short of both. (If it still is there, because another had made the file, it is made anew.)
+ */
+static void segment_is_made(struct log *log, uint64_t first)
+{
+    atomic_store(&log->made, first);
+    atomic_store(&log->next_bytes, 0);
+}
+
+/* Its file may be there: somebody died, or could not write to it. */
+static int segment_begin(struct log *log, struct disk *disk, const struct stretch *stretch, const char *name)
 {
     int file = disk->open(disk, name, DISK_WRITE);
 
     if (file == -ENOENT) {
-        int error = next_take(log, disk, name);
-        if (error < 0 && error != -ENOENT)
-            return flush_failed(log, ACT_RENAME, stretch->first, error);
-        file = disk->open(disk, name, error == 0 ? DISK_WRITE : DISK_MAKE);
+        int error = segment_make(log, disk, stretch, name);
+        if (error < 0)
+            return error;
+        file = disk->open(disk, name, DISK_WRITE);
     }
     if (file < 0)
         return flush_failed(log, ACT_OPEN, stretch->first, file);
-    int error = segment_allocate(disk, file, stretch->last - stretch->first);
-    if (error < 0) {
-        disk->close(disk, file);
-        return flush_failed(log, ACT_ALLOCATE, stretch->first, error);
-    }
+    segment_is_made(log, stretch->first);
     return file;
 }
 
@@ -470,7 +506,7 @@ static int segment_open(struct log *log, struct disk *disk, const struct stretch
 
     frame_name(false, stretch->first, name);
     if (stretch->from == stretch->first)
-        return segment_make(log, disk, stretch, name);
+        return segment_begin(log, disk, stretch, name);
     int file = disk->open(disk, name, DISK_WRITE);
     return file < 0 ? flush_failed(log, ACT_OPEN, stretch->first, file) : file;
 }
@@ -692,14 +728,14 @@ static int next_make(struct disk *disk, uint64_t bytes)
 }
 
 /* Under the lock of next. What is there is somebody's who died, or was made in another size. */
-static int next_renew(struct log *log, struct disk *disk)
+static int next_renew(struct log *log, struct disk *disk, uint64_t bytes)
 {
+    atomic_store(&log->next_bytes, 0);
     int error = disk->remove(disk, LOG_NEXT);
-
     if (error == 0 || error == -ENOENT)
-        error = next_make(disk, atomic_load(&log->segment_bytes));
+        error = next_make(disk, bytes);
     if (error == 0)
-        atomic_store(&log->has_next, true);
+        atomic_store(&log->next_bytes, bytes);
     return error;
 }
 
@@ -707,27 +743,26 @@ int log_prepare(struct log *log, struct disk *disk)
 {
     if (!lock_try(&log->next_lock))
         return 0; /* somebody else is at it */
-    int error = log_needs_prepare(log) ? next_renew(log, disk) : 0;
+    int error = log_needs_prepare(log) ? next_renew(log, disk, atomic_load(&log->segment_bytes)) : 0;
     lock_release(&log->next_lock);
     return error;
 }
 
 bool log_needs_prepare(const struct log *log)
 {
-    return !atomic_load(&log->has_next) && broken_error(log) == 0;
+    return atomic_load(&log->next_bytes) != atomic_load(&log->segment_bytes) && broken_error(log) == 0;
 }
 
 bool log_is_short(const struct log *log)
 {
+    uint64_t next = atomic_load(&log->next_bytes); /* before `made`, which is said before this is unsaid */
     struct tip tip = tip_read(log);
-    bool has_next = atomic_load(&log->has_next);
-    bool has_present = log_written(log) > tip.first; /* else LOG_NEXT will be it */
-    uint64_t left = 0;
+    uint64_t left = tip.last - tip.end;
 
-    if (has_present || has_next)
-        left += tip.last - tip.end;
-    if (has_present && has_next)
-        left += atomic_load(&log->segment_bytes);
+    if (atomic_load(&log->made) >= tip.first)
+        left += next;
+    else if (next < tip.last - tip.first) /* it is to be the present one */
+        left = 0;
     return left < atomic_load(&log->reserve_bytes) || log_trouble(log) == LOG_FULL;
 }
 
@@ -739,7 +774,8 @@ static void log_reset(struct log *log, const struct log_start *start)
     struct tip tip = {.end = start->position, .first = start->position, .sequence = start->sequence};
 
     atomic_store(&log->trouble, 0);
-    atomic_store(&log->has_next, false);
+    atomic_store(&log->next_bytes, 0);
+    atomic_store(&log->made, 0);
     atomic_store(&log->claimed_ms, 0);
     atomic_store(&log->loose_from, 0);
     atomic_store(&log->written, start->position);
@@ -750,16 +786,16 @@ static void log_reset(struct log *log, const struct log_start *start)
     tip_publish(log, &tip);
 }
 
-/* A new file and nothing else: bytes of another log are never written over. */
-static int first_make(struct disk *disk, uint64_t first)
+/* Bytes of another log are never written over. */
+static int first_is_free(struct disk *disk, uint64_t first)
 {
     char name[FRAME_NAME_BYTES];
 
     frame_name(false, first, name);
-    int file = disk->open(disk, name, DISK_MAKE);
+    int file = disk->open(disk, name, DISK_READ);
     if (file >= 0)
         disk->close(disk, file);
-    return file < 0 ? file : 0;
+    return file >= 0 ? -EEXIST : file == -ENOENT ? 0 : file;
 }
 
 static void first_remove(struct disk *disk, uint64_t first)
@@ -768,6 +804,7 @@ static void first_remove(struct disk *disk, uint64_t first)
 
     frame_name(false, first, name);
     disk->remove(disk, name);
+    disk->remove(disk, LOG_ASIDE);
 }
 
 static int first_write(struct log *log, struct disk *disk, uint64_t first)
@@ -797,7 +834,7 @@ int log_begin(struct log *log, struct disk *disk, const struct log_start *start,
     int error = disk->remove(disk, LOG_NEXT);
     if (error < 0 && error != -ENOENT)
         return error;
-    error = first_make(disk, start->position);
+    error = first_is_free(disk, start->position);
     if (error < 0)
         return error;
     error = first_write(log, disk, start->position);
