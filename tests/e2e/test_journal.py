@@ -22,12 +22,8 @@ JOURNAL = "weir_journal journal;"
 HALL = "rate=100000 burst=1000 seen_ttl_sec=300 max_active=100"
 LINE = "mode=hold seen_ttl_sec=300"
 JOIN = b"POST /api/v1/queue/join HTTP/1.1\r\nHost: localhost\r\nContent-Length: 19\r\n\r\n" + b'{"event_id":"line"}'
-<<<<<<< HEAD
 # Only root has workers of another user.
 WORKERS_USER = pwd.getpwuid(os.getuid()).pw_name if os.getuid() else "www-data"
-=======
-WORKERS_USER = next(name for name in ("www-data", "nobody") if name in {entry.pw_name for entry in pwd.getpwall()})
->>>>>>> main
 
 
 def tickets(server, room, people):
