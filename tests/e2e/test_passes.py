@@ -417,12 +417,14 @@ def test_a_given_key_is_replaced_with_overlap_too(weir):
     server.write_secret(f"2 {new}\n1 {old}\n")
     server.reload()
     jwt.decode(entered(server)[2], b"first " * 8, algorithms=["HS256"])
-    server.write_conf(http=f"weir_pass_key tier=2 file={first} id=1; weir_pass_key tier=2 file={second};")
-    server.reload()
-    late = entered(server)[2]
-    jwt.decode(late, b"second " * 8, algorithms=["HS256"])
-    assert status_at_gate(server, token) == status_at_gate(server, late) == 200
-    assert visitor.enter(ticket).json()["reservation_token"] == token
+    lines = [f"weir_pass_key tier=2 file={first} id=1;", f"weir_pass_key tier=2 file={second};"]
+    for order in (lines, lines[::-1]):
+        server.write_conf(http=" ".join(order))
+        server.reload()
+        late = entered(server)[2]
+        jwt.decode(late, b"second " * 8, algorithms=["HS256"])
+        assert status_at_gate(server, token) == status_at_gate(server, late) == 200
+        assert visitor.enter(ticket).json()["reservation_token"] == token
 
 
 @pytest.mark.parametrize("lines, words", [
