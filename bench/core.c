@@ -7,37 +7,18 @@
 
 #include "base/must.h"
 #include "engine/local.h"
+#include "measure.h"
 #include "room/state.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 
 #define ROUNDS      7
 #define PROBES      200000
 #define BYTES_BAR   48
 #define ZONE_BYTES  ((size_t)600 << 20)
 #define ROOM_COUNTS 3
-
-static uint64_t random_state = 88172645463325252ULL;
-
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
-
-/* Of the processor, not of the wall: what others do on the machine is not our cost. */
-static double now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 /* A room of its own zone, with a line of `waiting` people whom nobody will call. */
 struct bench {

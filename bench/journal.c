@@ -5,12 +5,13 @@
  * holds each join as a record, and from a snapshot; what that takes of memory and disk; and how long a tick is that takes a
  * piece of a snapshot.
  *
- *   journal [PEOPLE]
+ *   journal [PEOPLE]     a million at least: fewer do not fill a segment, and there would be no snapshot
  */
 
 #include "base/must.h"
 #include "engine/local.h"
 #include "journal/folder.h"
+#include "measure.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,21 +19,26 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #define JOURNAL_BAR  1e6
 #define SNAPSHOT_BAR 3e6
 #define TICK_BAR_MS  10
+#define PEOPLE_LEAST 1000000
 #define TURN         32 /* joins of one turn of an event loop */
 
 static const struct log_options options = {SYNC_INTERVAL, 1000, 64 << 20, 16 << 20};
 
-static double now_sec(clockid_t clock)
+static double now_sec(void)
+{
+    return now_ns() / 1e9;
+}
+
+static double wall_sec(void)
 {
     struct timespec now;
 
-    clock_gettime(clock, &now);
+    clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
@@ -111,11 +117,11 @@ static void bench_recovery(const char *what, struct disk *disk, uint32_t people,
     struct zone zone = zone_new(people);
     struct local_recovery recovery;
     char name[128], text[64];
-    double began = now_sec(CLOCK_THREAD_CPUTIME_ID), wall = now_sec(CLOCK_MONOTONIC);
+    double began = now_sec(), wall = wall_sec();
 
     must(local_zone_replay(zone.zone, disk, NULL, NULL, &recovery));
-    double cpu = now_sec(CLOCK_THREAD_CPUTIME_ID) - began;
-    wall = now_sec(CLOCK_MONOTONIC) - wall;
+    double cpu = now_sec() - began;
+    wall = wall_sec() - wall;
     must(recovery.tickets == people);
     snprintf(name, sizeof(name), "recovery of %" PRIu32 " from %s", people, what);
     snprintf(text, sizeof(text), " (bar %.3g)", bar);
@@ -128,11 +134,11 @@ static void bench_recovery(const char *what, struct disk *disk, uint32_t people,
 
 static double tick_ms(struct engine *engine, uint64_t now_ms)
 {
-    double began = now_sec(CLOCK_THREAD_CPUTIME_ID);
+    double began = now_sec();
 
     engine->tick(engine, now_ms);
     local_engine_flush(engine);
-    return (now_sec(CLOCK_THREAD_CPUTIME_ID) - began) * 1000;
+    return (now_sec() - began) * 1000;
 }
 
 /* Ticks until there is a snapshot; the longest of them. */
@@ -165,7 +171,8 @@ static void remove_folder(const char *path)
 
 int main(int argc, char **argv)
 {
-    uint32_t people = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 10000000;
+    uint32_t asked = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 10000000;
+    uint32_t people = asked < PEOPLE_LEAST ? PEOPLE_LEAST : asked;
     char path[] = "/tmp/weir-bench-XXXXXX";
     struct settings settings = settings_default();
     struct local_recovery recovery;
@@ -181,10 +188,9 @@ int main(int argc, char **argv)
     struct engine *engine = local_engine_new(zone.zone);
     local_engine_use_disk(engine, &folder.disk, wall_ms);
 
-    double began = now_sec(CLOCK_THREAD_CPUTIME_ID);
+    double began = now_sec();
     fill(engine, people);
-    say("joins with their records, 32 a turn", people / (now_sec(CLOCK_THREAD_CPUTIME_ID) - began),
-        "a second of CPU", "", true);
+    say("joins with their records, 32 a turn", people / (now_sec() - began), "a second of CPU", "", true);
     bench_recovery("the journal", &folder.disk, people, JOURNAL_BAR);
     bench_snapshot(&zone, engine);
     bench_recovery("a snapshot", &folder.disk, people, SNAPSHOT_BAR);

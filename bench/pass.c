@@ -7,33 +7,14 @@
 
 #include "token/pass.h"
 #include "base/must.h"
+#include "measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
 #define ROUNDS 7
 #define PASSES 10000
 #define NOW    1700000100
-
-static uint64_t random_state = 88172645463325252ULL;
-
-static uint64_t random_next(void)
-{
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    random_state ^= random_state << 17;
-    return random_state;
-}
-
-/* Of the processor, not of the wall: what others do on the machine is not our cost. */
-static double now_ns(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
-}
 
 struct pass {
     char text[512];
