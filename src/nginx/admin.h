@@ -55,8 +55,8 @@ struct admin_state {
 
 /* Begins the chain of each call. */
 admin_step rooms_begin, room_begin, room_put_begin, room_patch_begin, room_delete_begin, room_advance_begin,
-    room_clear_begin, room_figures_begin, stream_begin, ticket_look_begin, journal_status_begin,
-    gate_counts_begin;
+    room_clear_begin, room_figures_begin, stream_begin, ticket_look_begin, ticket_revoke_begin,
+    journal_status_begin, gate_counts_begin;
 
 /* Goes on from the present step. */
 void admin_go_on(ngx_http_request_t *r);
@@ -121,6 +121,10 @@ void admin_log_settings(ngx_http_request_t *r, const struct admin_state *state, 
 /* `deed` is followed by the room's name, then by `what` and by how many were in line and inside before and after. */
 void admin_log_people(ngx_http_request_t *r, const struct admin_state *state, const char *deed,
                       const char *what, const struct figures *after);
+
+/* A ticket that was in this state is over. */
+void admin_log_ticket(ngx_http_request_t *r, const struct admin_state *state, uint32_t epoch, uint32_t count,
+                      struct span was);
 
 /* People called, entered and active. */
 uint64_t admin_inside(const struct figures *figures);

@@ -51,6 +51,15 @@ void admin_log_people(ngx_http_request_t *r, const struct admin_state *state, co
     admin_log(r, state, deed, (ngx_str_t){(size_t)(end - line), line});
 }
 
+void admin_log_ticket(ngx_http_request_t *r, const struct admin_state *state, uint32_t epoch, uint32_t count,
+                      struct span was)
+{
+    u_char line[LINE_BYTES];
+    u_char *end = ngx_slprintf(line, line + sizeof(line), "epoch %uD, count %uD, %*s -> done", epoch, count,
+                               was.len, was.data);
+    admin_log(r, state, "revoked a ticket of", (ngx_str_t){(size_t)(end - line), line});
+}
+
 static void admin_log(ngx_http_request_t *r, const struct admin_state *state, const char *deed,
                       ngx_str_t what)
 {

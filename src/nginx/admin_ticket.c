@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A ticket or a pass as the server knows it, for whoever answers "I was in line and now I am not". Looking is not noticed:
- * it renews nothing and keeps nobody's place alive.
+ * it renews nothing and keeps nobody's place alive. And the end of one, for whoever shares or sells it.
  */
 #include "base/room_id.h"
 #include "engine/place.h"
@@ -15,16 +15,30 @@
 
 struct admin_ticket {
     bool is_pass;
+    enum ticket_state was;
     uint64_t exp_sec; /* of a pass */
     char room[ROOM_ID_MAX];
 };
 
+static enum admin_next ticket_ask(ngx_http_request_t *r, struct admin_state *state, admin_step *then);
 static enum admin_next ticket_tell(ngx_http_request_t *r, struct admin_state *state);
+static enum admin_next revoke_do(ngx_http_request_t *r, struct admin_state *state);
+static enum admin_next revoke_tell(ngx_http_request_t *r, struct admin_state *state);
 static bool ticket_read(ngx_http_request_t *r, struct admin_state *state, struct span token);
 static bool pass_read(ngx_http_request_t *r, struct admin_state *state, struct span token);
 static void ticket_add(ngx_buf_t *body, const struct admin_state *state, const struct standing *standing);
 
 enum admin_next ticket_look_begin(ngx_http_request_t *r, struct admin_state *state)
+{
+    return ticket_ask(r, state, ticket_tell);
+}
+
+enum admin_next ticket_revoke_begin(ngx_http_request_t *r, struct admin_state *state)
+{
+    return ticket_ask(r, state, revoke_do);
+}
+
+static enum admin_next ticket_ask(ngx_http_request_t *r, struct admin_state *state, admin_step *then)
 {
     json_t *sent = json_object_get(state->body, "token");
     if (json_string_length(sent) == 0)
@@ -35,7 +49,7 @@ enum admin_next ticket_look_begin(ngx_http_request_t *r, struct admin_state *sta
         return admin_refuse(r, state, ERROR_ENGINE_UNAVAILABLE);
     if (!ticket_read(r, state, token) && !pass_read(r, state, token))
         return admin_refuse(r, state, ERROR_TOKEN_NOT_FOUND);
-    return admin_ask(r, state, ENGINE_LOOK, ticket_tell);
+    return admin_ask(r, state, ENGINE_LOOK, then);
 }
 
 static bool ticket_read(ngx_http_request_t *r, struct admin_state *state, struct span token)
@@ -74,6 +88,33 @@ static enum admin_next ticket_tell(ngx_http_request_t *r, struct admin_state *st
     ngx_buf_t *body = reply_buffer(r, TICKET_BYTES);
     if (body != NULL)
         ticket_add(body, state, &call->standing);
+    return admin_tell(r, state, NGX_HTTP_OK, body);
+}
+
+static enum admin_next revoke_do(ngx_http_request_t *r, struct admin_state *state)
+{
+    struct engine_call *call = admin_call(r);
+    if (call->error != ERROR_NONE)
+        return admin_refuse(r, state, call->error);
+    state->ticket->was = call->standing.state;
+    return admin_ask(r, state, ENGINE_LEAVE, revoke_tell);
+}
+
+static enum admin_next revoke_tell(ngx_http_request_t *r, struct admin_state *state)
+{
+    const struct engine_call *call = admin_call(r);
+    struct span was = span_of(ticket_life(state->ticket->was)->name);
+    if (call->error != ERROR_NONE)
+        return admin_refuse(r, state, call->error);
+    admin_log_ticket(r, state, call->place.epoch, call->place.count, was);
+    ngx_buf_t *body = reply_buffer(r, TICKET_BYTES);
+    if (body != NULL) {
+        TEXT_ADD(body, "{\"room\":\"");
+        text_add(body, state->room);
+        TEXT_ADD(body, "\",\"was\":\"");
+        text_add(body, was);
+        TEXT_ADD(body, "\",\"revoked\":true}");
+    }
     return admin_tell(r, state, NGX_HTTP_OK, body);
 }
 

@@ -32,6 +32,7 @@ static const struct admin_row rows[] = {
     {SPAN("rooms"), SPAN("clear"), true, false, NGX_HTTP_POST, SPAN("POST"), room_clear_begin},
     {SPAN("rooms"), SPAN("figures"), true, false, READ, SPAN("GET, HEAD"), room_figures_begin},
     {SPAN("ticket"), SPAN(""), false, true, NGX_HTTP_POST, SPAN("POST"), ticket_look_begin},
+    {SPAN("revoke"), SPAN(""), false, true, NGX_HTTP_POST, SPAN("POST"), ticket_revoke_begin},
     {SPAN("journal"), SPAN(""), false, false, READ, SPAN("GET, HEAD"), journal_status_begin},
     {SPAN("stream"), SPAN(""), false, false, NGX_HTTP_GET, SPAN("GET"), stream_begin},
     {SPAN("gate"), SPAN(""), false, false, READ, SPAN("GET, HEAD"), gate_counts_begin},

@@ -54,6 +54,7 @@ struct main_conf {
     bool makes_rooms;
     struct settings made_settings;   /* of rooms made by their first join */
     struct gate_counts *gate_counts; /* NULL: no gate */
+    ngx_str_t shop_key;              /* data NULL: no weir_shop_key_file */
     ngx_array_t gates;               /* of gate_conf.c: the rooms that gates name in so many words */
     ngx_int_t real_peer;             /* index of $realip_remote_addr, or NGX_ERROR without that module */
     struct conf_mention need;        /* the first directive that cannot work without zone and secret */

@@ -134,6 +134,13 @@
               "on, though their sessions cannot be asked for; everybody else waits: a navigation on the "  \
               "waiting page, which goes on trying, anything else with 503 and Retry-After. `closed`: "     \
               "nobody goes through. `open`: everybody does. The engine's own word decides, never a "       \
-              "client's; that it goes away and comes back is logged and counted.")
+              "client's; that it goes away and comes back is logged and counted.")                         \
+    DIRECTIVE("weir_shop_key_file", "weir_shop_key_file PATH;", "none: not signed", "http",                \
+              NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, NGX_HTTP_MAIN_CONF_OFFSET, gate_sign_directive,         \
+              "A key that the shop has too: one line of 32 to 256 printable characters, in a file that "   \
+              "its owner alone may read. With it every request that a gate lets by carries "               \
+              "X-Weir-Signature, by which a shop that others can reach knows that the gate said the "      \
+              "rest. `t=SECONDS,v1=HEX`: HEX is HMAC-SHA256 over SECONDS, X-Weir-Room, X-Weir-Tier, "      \
+              "X-Weir-Session and X-Weir-User, a line feed between each, what is not there being empty.")
 
 #endif

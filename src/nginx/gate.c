@@ -18,6 +18,7 @@
 #include "nginx/gate_admit.h"
 #include "nginx/gate_body.h"
 #include "nginx/gate_count.h"
+#include "nginx/gate_recent.h"
 #include "nginx/gate_refuse.h"
 #include "nginx/gate_state.h"
 #include "nginx/headers.h"
@@ -28,7 +29,6 @@ static bool is_preflight(ngx_http_request_t *r);
 static bool main_stands_before(ngx_http_request_t *r, const struct gate_conf *conf);
 static bool rooms_are_equal(ngx_http_request_t *r, const struct gate_conf *ours,
                             const struct gate_conf *theirs);
-static struct gate *gate_begin(ngx_http_request_t *r, const struct gate_conf *conf);
 static bool rooms_evaluate(ngx_http_request_t *r, struct gate *gate);
 static ngx_int_t gate_walk(ngx_http_request_t *r, struct gate *gate);
 static void gate_resume(ngx_http_request_t *r);
@@ -39,7 +39,9 @@ static enum gate_move pass_touched(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move line_look(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move line_judge(ngx_http_request_t *r, struct gate *gate);
 static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate);
+static void gate_note_down(struct gate_note *note, const struct gate *gate);
 static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate *gate);
+static ngx_int_t header_tell(ngx_http_request_t *r, struct span name, struct span lowcase, struct span value);
 
 ngx_int_t gate_on_read(ngx_http_request_t *r)
 {
@@ -73,7 +75,7 @@ static ngx_int_t gate_enter(ngx_http_request_t *r, struct request *request, cons
         return NGX_DECLINED;
     if (gate_body_is_wanted(r, conf) && !is_preflight(r))
         return gate_body_read(r);
-    request->gate = gate_begin(r, conf);
+    request->gate = gate_new(r, conf);
     return request->gate != NULL ? gate_walk(r, request->gate) : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }
 
@@ -104,7 +106,7 @@ static bool rooms_are_equal(ngx_http_request_t *r, const struct gate_conf *ours,
     return true;
 }
 
-static struct gate *gate_begin(ngx_http_request_t *r, const struct gate_conf *conf)
+struct gate *gate_new(ngx_http_request_t *r, const struct gate_conf *conf)
 {
     struct gate *gate = ngx_pcalloc(r->pool, sizeof(*gate));
     if (gate == NULL)
@@ -166,8 +168,10 @@ static enum gate_move gate_look(ngx_http_request_t *r, struct gate *gate)
 
 static enum gate_move pass_next(ngx_http_request_t *r, struct gate *gate)
 {
+    const struct pass_claims *pass = &gate->passes.of[gate->at];
     if (gate->at < gate->passes.count)
-        return gate_ask(r, gate, ENGINE_SETTINGS, gate->passes.of[gate->at].room, pass_touch);
+        return recent_has(pass) ? gate_decide(gate, GATE_PASSED)
+                                : gate_ask(r, gate, ENGINE_SETTINGS, pass->room, pass_touch);
     gate->step = line_look;
     return GATE_ON;
 }
@@ -184,6 +188,7 @@ static enum gate_move pass_touch(ngx_http_request_t *r, struct gate *gate)
         gate->step = pass_next;
         return GATE_ON;
     }
+    gate->session_ttl_sec = call->settings.session_ttl_sec;
     call->place = place_of_pass(pass);
     return gate_ask(r, gate, ENGINE_SESSION_TOUCH, pass->room, pass_touched);
 }
@@ -191,8 +196,10 @@ static enum gate_move pass_touch(ngx_http_request_t *r, struct gate *gate)
 static enum gate_move pass_touched(ngx_http_request_t *r, struct gate *gate)
 {
     enum error error = request_of(r)->call.engine.error;
-    if (error == ERROR_NONE)
+    if (error == ERROR_NONE) {
+        recent_add(&gate->passes.of[gate->at], gate->session_ttl_sec);
         return gate_decide(gate, GATE_PASSED);
+    }
     if (error == ERROR_ENGINE_UNAVAILABLE)
         return gate_miss_engine(r, gate);
     gate->at++;
@@ -211,6 +218,7 @@ static enum gate_move line_judge(ngx_http_request_t *r, struct gate *gate)
 {
     const struct engine_call *call = &request_of(r)->call.engine;
     gate->is_open = call->error == ERROR_NONE && call->settings.mode == MODE_OPEN;
+    gate->session_ttl_sec = call->error == ERROR_NONE ? call->settings.session_ttl_sec : 0;
     if (call->error == ERROR_ENGINE_UNAVAILABLE)
         return gate_miss_engine(r, gate);
     bool is_too_low = call->error == ERROR_NONE && (int)call->settings.tier < gate->conf->tier;
@@ -230,6 +238,8 @@ enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum engine_op
                         gate_step *then)
 {
     struct engine_call *call = &request_of(r)->call.engine;
+    ngx_log_debug3(NGX_LOG_DEBUG_HTTP, r->connection->log, 0, "weir gate asks %d about \"%*s\"", (int)op,
+                   room.len, room.data);
     call->op = op;
     call->room = room;
     gate->step = then;
@@ -267,7 +277,7 @@ static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate)
     if (note == NULL)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     if (r == r->main)
-        note->outcome = gate->outcome;
+        gate_note_down(note, gate);
     gate_count(r, gate->outcome);
     if (!gate_goes_on(gate->outcome))
         return gate_refuse(r, gate);
@@ -277,23 +287,35 @@ static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate)
     return NGX_DECLINED;
 }
 
+static void gate_note_down(struct gate_note *note, const struct gate *gate)
+{
+    note->outcome = gate->outcome;
+    note->has_session = gate_goes_on(gate->outcome) && gate->at < gate->passes.count;
+    if (note->has_session)
+        note->session = gate->passes.of[gate->at];
+}
+
 static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate *gate)
 {
-    bool has_pass = gate->at < gate->passes.count;
-    const struct pass_claims *pass = &gate->passes.of[gate->at];
-    struct span room = has_pass ? pass->room : gate->line;
-    if (headers_begin(r) != NGX_OK)
+    struct gate_said said = {.room = gate->line};
+    if (gate->at < gate->passes.count) {
+        const struct pass_claims *pass = &gate->passes.of[gate->at];
+        pass_id_write(pass, gate->session);
+        gate->tier[0] = (char)('0' + pass->tier);
+        said = (struct gate_said){
+            pass->room, {gate->tier, sizeof(gate->tier)}, {gate->session, sizeof(gate->session)}, pass->uid};
+    }
+    struct span signature = gate_sign(r, &said, gate->signature);
+    if (headers_begin(r) != NGX_OK ||
+        header_tell(r, SPAN("X-Weir-Room"), SPAN("x-weir-room"), said.room) != NGX_OK ||
+        header_tell(r, SPAN("X-Weir-User"), SPAN("x-weir-user"), said.user) != NGX_OK ||
+        header_tell(r, SPAN("X-Weir-Session"), SPAN("x-weir-session"), said.session) != NGX_OK ||
+        header_tell(r, SPAN("X-Weir-Tier"), SPAN("x-weir-tier"), said.tier) != NGX_OK)
         return NGX_ERROR;
-    if (room.len > 0 && headers_add(r, SPAN("X-Weir-Room"), SPAN("x-weir-room"), room) != NGX_OK)
-        return NGX_ERROR;
-    if (!has_pass)
-        return NGX_OK;
-    pass_id_write(pass, gate->session);
-    gate->tier[0] = (char)('0' + pass->tier);
-    if (headers_add(r, SPAN("X-Weir-User"), SPAN("x-weir-user"), pass->uid) != NGX_OK ||
-        headers_add(r, SPAN("X-Weir-Session"), SPAN("x-weir-session"),
-                    (struct span){gate->session, sizeof(gate->session)}) != NGX_OK)
-        return NGX_ERROR;
-    return headers_add(r, SPAN("X-Weir-Tier"), SPAN("x-weir-tier"),
-                       (struct span){gate->tier, sizeof(gate->tier)});
+    return header_tell(r, SPAN("X-Weir-Signature"), SPAN("x-weir-signature"), signature);
+}
+
+static ngx_int_t header_tell(ngx_http_request_t *r, struct span name, struct span lowcase, struct span value)
+{
+    return value.len > 0 ? headers_add(r, name, lowcase, value) : NGX_OK;
 }

@@ -27,6 +27,8 @@ ngx_int_t gate_conf_init(ngx_conf_t *cf, struct main_conf *conf);
 /* Once everything is read: gates name rooms that exist and that give passes of their tier. */
 ngx_int_t gate_conf_check(ngx_conf_t *cf, struct main_conf *conf);
 
+ngx_int_t gate_add_variables(ngx_conf_t *cf);
+
 /* Post-read phase, once a request: nobody else may say who passed, in all of a server that has a gate. */
 ngx_int_t gate_on_read(ngx_http_request_t *r);
 

@@ -8,6 +8,7 @@
  */
 #include "nginx/gate_admit.h"
 
+#include "nginx/gate_recent.h"
 #include "nginx/gate_refuse.h"
 #include "nginx/identity.h"
 #include "nginx/request.h"
@@ -81,7 +82,10 @@ static enum gate_move admit_touch(ngx_http_request_t *r, struct gate *gate)
 static enum gate_move admit_touched(ngx_http_request_t *r, struct gate *gate)
 {
     enum error error = request_of(r)->call.engine.error;
-    return error == ERROR_NONE ? gate_decide(gate, GATE_ADMITTED) : admit_fail(r, gate, error);
+    if (error != ERROR_NONE)
+        return admit_fail(r, gate, error);
+    recent_add(&gate->passes.of[gate->at], gate->session_ttl_sec);
+    return gate_decide(gate, GATE_ADMITTED);
 }
 
 /* Whatever else it was: the line's page says it, and tries again. */

@@ -20,7 +20,6 @@ static const struct outcome_info outcomes[GATE_OUTCOME_COUNT] = {
 
 static struct gate_note *note_make(ngx_http_request_t *r);
 static void note_mark(void *data);
-static ngx_int_t outcome_variable(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data);
 
 struct gate_note *gate_note_of(ngx_http_request_t *r)
 {
@@ -66,27 +65,4 @@ bool gate_goes_on(enum gate_outcome outcome)
 struct span gate_outcome_word(enum gate_outcome outcome)
 {
     return outcomes[outcome].word;
-}
-
-ngx_int_t gate_note_add_variable(ngx_conf_t *cf)
-{
-    static ngx_str_t name = ngx_string("weir_gate");
-    ngx_http_variable_t *variable =
-        ngx_http_add_variable(cf, &name, NGX_HTTP_VAR_NOCACHEABLE | NGX_HTTP_VAR_NOHASH);
-    if (variable == NULL)
-        return NGX_ERROR;
-    variable->get_handler = outcome_variable;
-    return NGX_OK;
-}
-
-static ngx_int_t outcome_variable(ngx_http_request_t *r, ngx_http_variable_value_t *value, uintptr_t data)
-{
-    const struct gate_note *note = gate_note_peek(r);
-    struct span word = note != NULL ? outcomes[note->outcome].word : SPAN("");
-    value->data = (u_char *)word.data;
-    value->len = (unsigned)word.len;
-    value->valid = 1;
-    value->no_cacheable = 1;
-    value->not_found = word.len == 0;
-    return NGX_OK;
 }

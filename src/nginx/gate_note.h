@@ -39,6 +39,8 @@ struct gate_note {
     struct visitor visitor;
     struct pass_given given[GATE_GIVEN_MAX]; /* passes that go out with the answer */
     size_t given_count;
+    bool has_session; /* of the pass that it went on with */
+    struct pass_claims session;
 };
 
 /* Of the main request. Made on first use; NULL: out of memory. */
@@ -46,9 +48,6 @@ struct gate_note *gate_note_of(ngx_http_request_t *r);
 
 /* The same, or NULL if it came to no gate. */
 struct gate_note *gate_note_peek(ngx_http_request_t *r);
-
-/* $weir_gate, how the request fared at the gate: for the access log. */
-ngx_int_t gate_note_add_variable(ngx_conf_t *cf);
 
 bool gate_goes_on(enum gate_outcome outcome);
 struct span gate_outcome_word(enum gate_outcome outcome);

@@ -8,6 +8,7 @@
 #include "nginx/gate_response.h"
 
 #include "nginx/gate_note.h"
+#include "nginx/gate_session.h"
 #include "nginx/identity.h"
 #include "nginx/pass_cookie.h"
 #include "nginx/reply.h"
@@ -17,7 +18,8 @@ static ngx_http_output_header_filter_pt next_header_filter;
 static ngx_int_t gate_header_filter(ngx_http_request_t *r);
 static ngx_int_t cookies_add(ngx_http_request_t *r, const struct gate_note *note);
 static ngx_int_t storing_forbid(ngx_http_request_t *r);
-static void header_remove(ngx_http_request_t *r, struct span name);
+static void session_word_take(ngx_http_request_t *r, const struct gate_note *note);
+static struct span header_remove(ngx_http_request_t *r, struct span name);
 
 ngx_int_t gate_response_init(ngx_conf_t *cf)
 {
@@ -29,7 +31,10 @@ ngx_int_t gate_response_init(ngx_conf_t *cf)
 static ngx_int_t gate_header_filter(ngx_http_request_t *r)
 {
     const struct srv_conf *server = ngx_http_get_module_srv_conf(r, ngx_http_weir_module);
-    const struct gate_note *note = server->has_gate && r == r->main ? gate_note_peek(r) : NULL;
+    if (!server->has_gate || r != r->main)
+        return next_header_filter(r);
+    const struct gate_note *note = gate_note_peek(r);
+    session_word_take(r, note);
     if (note != NULL && (note->has_visitor || note->given_count > 0) &&
         (storing_forbid(r) != NGX_OK || cookies_add(r, note) != NGX_OK))
         return NGX_ERROR;
@@ -55,13 +60,33 @@ static ngx_int_t storing_forbid(ngx_http_request_t *r)
     return reply_header(r, SPAN("Cache-Control"), SPAN("no-store"));
 }
 
-static void header_remove(ngx_http_request_t *r, struct span name)
+/* Before it can reach the client. What nginx has of an earlier answer (proxy_cache) was said about somebody else. */
+static void session_word_take(ngx_http_request_t *r, const struct gate_note *note)
 {
+    struct span word = header_remove(r, SPAN(GATE_SESSION_HEADER));
+    if (word.data == NULL || note == NULL || !note->has_session)
+        return;
+#if (NGX_HTTP_CACHE)
+    if (r->cached)
+        return;
+#endif
+    gate_session_obey(r, &note->session, word);
+}
+
+/* The value of the first that was there, data NULL: none. */
+static struct span header_remove(ngx_http_request_t *r, struct span name)
+{
+    struct span value = SPAN_NONE;
     for (ngx_list_part_t *part = &r->headers_out.headers.part; part != NULL; part = part->next) {
         ngx_table_elt_t *headers = part->elts;
-        for (ngx_uint_t i = 0; i < part->nelts; i++)
-            if (headers[i].key.len == name.len &&
-                ngx_strncasecmp(headers[i].key.data, (u_char *)name.data, name.len) == 0)
-                headers[i].hash = 0;
+        for (ngx_uint_t i = 0; i < part->nelts; i++) {
+            if (headers[i].hash == 0 || headers[i].key.len != name.len ||
+                ngx_strncasecmp(headers[i].key.data, (u_char *)name.data, name.len) != 0)
+                continue;
+            headers[i].hash = 0;
+            if (value.data == NULL)
+                value = span_of_str(headers[i].value);
+        }
     }
+    return value;
 }

@@ -11,6 +11,7 @@
 #include "nginx/gate.h"
 #include "nginx/gate_note.h"
 #include "nginx/gate_pass.h"
+#include "nginx/gate_sign.h"
 
 struct gate;
 
@@ -29,12 +30,17 @@ struct gate {
     size_t room_count;
     struct span line; /* the room that one is sent to; len 0: none */
     struct gate_passes passes;
-    size_t at;    /* the pass that is looked at */
-    bool is_open; /* the line's room lets everybody by */
+    size_t at;                /* the pass that is looked at */
+    bool is_open;             /* the line's room lets everybody by */
+    uint32_t session_ttl_sec; /* of the room that was last asked about */
     enum gate_outcome outcome;
     char session[PASS_ID_LEN];
     char tier[1];
+    char signature[SIGNATURE_MAX];
 };
+
+/* NULL: out of memory. */
+struct gate *gate_new(ngx_http_request_t *r, const struct gate_conf *conf);
 
 /* For steps, to return: the engine is asked this about the room, and answers to `then`. */
 enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum engine_op op, struct span room,

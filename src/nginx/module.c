@@ -6,8 +6,8 @@
 #include "nginx/directives.h"
 #include "nginx/envelope.h"
 #include "nginx/gate.h"
-#include "nginx/gate_note.h"
 #include "nginx/gate_response.h"
+#include "nginx/gate_sign.h"
 #include "nginx/identity.h"
 #include "nginx/journal.h"
 #include "nginx/mask.h"
@@ -58,7 +58,7 @@ ngx_module_t ngx_http_weir_module = {
 
 static ngx_int_t module_add_variables(ngx_conf_t *cf)
 {
-    return admin_token_add_variable(cf) == NGX_OK ? gate_note_add_variable(cf) : NGX_ERROR;
+    return admin_token_add_variable(cf) == NGX_OK ? gate_add_variables(cf) : NGX_ERROR;
 }
 
 /* Where no directive of ours is used, nothing of ours runs. */

@@ -466,7 +466,7 @@ def test_after_a_clear_no_worker_knows_anybody_and_numbering_goes_on(workers):
         for answer in ask_every_worker(workers, "GET", f"/api/v1/queue/status?token={token}").values():
             assert (answer.status, answer.error_code) == (404, "TOKEN_NOT_FOUND")
     for person, token in zip(people, tokens):
-        assert person.get("/").status == 403, "a pass from before opens nothing"
+        wait_until(lambda: person.get("/").status == 403, 1, "a pass from before opens nothing")
         assert person.enter(token).error_code == "TOKEN_NOT_FOUND"
         assert admin.ticket(token).error_code == "TOKEN_NOT_FOUND"
     figures = admin.figures("concert").json()

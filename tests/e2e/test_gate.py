@@ -454,6 +454,7 @@ def test_a_pass_ends_with_its_session(server):
     left = enter(server, "shop")
     assert is_let_in(left.get("/in/"))
     left.leave(left.ticket_token)
+    wait_until(lambda: left.get("/in/").status == 403, 1, "the gate closed within a second")
     assert_turned_away(left.get("/in/"))
 
 

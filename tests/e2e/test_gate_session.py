@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Somebody's visit, from the first page to the last: let in unnoticed, kept alive by what they do, ended by the shop."""
 
+import hmac
 import re
+import time
 
 import pytest
 from weirtest import Nginx, Shop, at_once, place_of, wait_until
@@ -15,6 +17,8 @@ ROOMS = {
     "open": "mode=open max_active=1",
     "none": "mode=hold max_waiting=1",
     "low": "tier=1 rate=100000 burst=1000",
+    "one": "rate=100000 burst=1000 max_active=1",
+    "brief": "rate=100000 burst=1000 session_ttl_sec=3",
 }
 SERVER = """
         location /free/ {{ weir_gate room=free; proxy_pass http://127.0.0.1:{shop}; }}
@@ -29,6 +33,11 @@ SERVER = """
         location /user/ {{ weir_gate room=free; weir_user $http_x_user_id from=127.0.0.1; proxy_pass http://127.0.0.1:{shop}; }}
         location /down/ {{ weir_gate room=free; error_page 502 =200 /free/sorry; proxy_pass http://127.0.0.1:1; }}
         location /down-other/ {{ weir_gate room=free; error_page 502 =200 /other/sorry; proxy_pass http://127.0.0.1:1; }}
+        location /one/ {{ weir_gate room=one; proxy_pass http://127.0.0.1:{shop}; }}
+        location /brief/ {{ weir_gate room=brief; proxy_pass http://127.0.0.1:{shop}; }}
+        location /ungated/ {{ proxy_pass http://127.0.0.1:{shop}; }}
+        location /kept/ {{ weir_gate room=free; proxy_cache kept; proxy_cache_valid 1h; proxy_pass http://127.0.0.1:{shop}; }}
+        location /limited/ {{ weir_gate room=free; limit_req zone=each burst=4 nodelay; proxy_pass http://127.0.0.1:{shop}; }}
         location /cached/ {{ weir_gate room=free; expires 1h; proxy_pass http://127.0.0.1:{shop}; }}
 """
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
@@ -37,6 +46,9 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8", "Sec-Fetch-Mod
 @pytest.fixture(scope="module")
 def shop():
     shop = Shop()
+    end = [("Weir-Session", "end")]
+    shop.answer_headers |= {"/free/end": end, "/one/end": end, "/open/end": end, "/ungated/end": end, "/kept/end": end,
+                            "/free/odd": [("weir-session", "begin")], "/free/twice": end * 2}
     shop.answer_headers["/cached/"] = [("Cache-Control", "public, max-age=60"), ("Expires", "Thu, 01 Jan 2037 00:00:00 GMT")]
     yield shop
     shop.close()
@@ -44,7 +56,9 @@ def shop():
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, shop):
-    server = Nginx(tmp_path_factory.mktemp("session") / "nginx", rooms=ROOMS, server=SERVER.format(shop=shop.port), admin=["op"])
+    folder = tmp_path_factory.mktemp("session") / "nginx"
+    server = Nginx(folder, rooms=ROOMS, server=SERVER.format(shop=shop.port), admin=["op"], log_level="debug_http",
+                   http=f"proxy_cache_path {folder}/kept keys_zone=kept:1m; limit_req_zone $weir_session zone=each:1m rate=1r/m;")
     server.expect_in_log("connect\\(\\) failed .* 127.0.0.1:1")
     yield server.start()
     server.stop()
@@ -218,3 +232,196 @@ def test_an_answer_with_a_pass_is_not_for_caches(visitor):
 def test_the_cookies_are_for_this_site_and_for_no_script(visitor):
     for cookie in visitor.get("/free/", headers=BROWSER).header_all("set-cookie"):
         assert re.search(r"; Path=/; Max-Age=\d+; HttpOnly; SameSite=Lax$", cookie), cookie
+
+
+# --- a session lives by what its visitor does
+
+
+def questions(server, room):
+    """How often the gates asked the engine about a room."""
+    return len(re.findall(rf'weir gate asks \d+ about "{room}"', server.log()))
+
+
+def test_a_page_of_a_hundred_objects_costs_one_renewal(server, visitor):
+    assert is_let_in(visitor.get("/other/", headers=BROWSER))
+    wait_until(lambda: has_asked(server, visitor, "other"), 5, "a moment later")
+    before = questions(server, "other")
+    began = time.monotonic()
+    for number in range(100):
+        assert is_let_in(visitor.get(f"/other/{number}"))
+    took = time.monotonic() - began
+    asked = questions(server, "other") - before
+    assert asked <= 2 * (1 + took // MOMENT_SEC), f"{asked} questions in {took:.2f} s"
+    assert asked <= 20
+
+
+MOMENT_SEC = 0.5
+
+
+def has_asked(server, visitor, room):
+    """A request that the gate had to ask for: a new moment begins."""
+    before = questions(server, room)
+    visitor.get(f"/{room}/")
+    return questions(server, room) > before
+
+
+def test_requests_keep_a_session_alive_and_silence_ends_it(server):
+    """Whatever the gate asks: it never asks so seldom that a visitor who is there would be forgotten."""
+    busy, silent = server.api(), server.api()
+    assert is_let_in(busy.get("/brief/", headers=BROWSER)) and is_let_in(silent.get("/brief/", headers=BROWSER))
+
+    def is_silence_over():
+        assert is_let_in(busy.get("/brief/"))
+        return figures(server, "brief")["active"] == 1
+    wait_until(is_silence_over, 10, "the end of the silent session", every_sec=0.2)
+    assert silent.get("/brief/").status == 403
+    assert is_let_in(busy.get("/brief/"))
+
+
+def everybody_is_out(server, headers, path="/free/"):
+    """Over new connections, so that every worker is asked."""
+    return {answer.status for answer in at_once(server.port, [("GET", path, None, headers)] * 20, connections=20)} == {403}
+
+
+@pytest.mark.parametrize("way", ["leave", "revoke the ticket", "revoke the pass", "clear"])
+def test_the_end_of_a_session_closes_the_gate_on_all_workers_within_a_second(server, way):
+    room = "other" if way == "clear" else "free"
+    person = server.api()
+    token = person.ticket(room)
+    reservation = person.enter(token).json()["reservation_token"]
+    headers = {"x-queue-entry-token": reservation}
+    answers = at_once(server.port, [("GET", f"/{room}/", None, headers)] * 20, connections=20)
+    assert {answer.status for answer in answers} == {200}
+    deeds = {"leave": lambda: person.leave(token), "clear": lambda: server.admin().clear(room),
+             "revoke the ticket": lambda: server.admin().call("POST", "revoke", {"token": token}),
+             "revoke the pass": lambda: server.admin().call("POST", "revoke", {"token": reservation})}
+    assert deeds[way]().status == 200
+    wait_until(lambda: everybody_is_out(server, headers, f"/{room}/"), 1, "every worker closed")
+    assert person.status(token).status == 404
+
+
+def test_a_revoked_ticket_says_what_it_was_and_stands_in_the_log(server):
+    person = server.api()
+    token = person.ticket("held")
+    assert server.admin().call("POST", "revoke", {"token": token}).json() == {"room": "held", "was": "waiting", "revoked": True}
+    assert server.admin().call("POST", "revoke", {"token": token}).error_code == "TOKEN_NOT_FOUND"
+    count = place_of(token).count
+    assert re.search(rf'admin "op" revoked a ticket of room "held": epoch \d+, count {count}, waiting -> done', server.log())
+
+
+# --- the shop ends it
+
+
+def test_the_shop_ends_a_session_and_nobody_sees_the_word(server, visitor):
+    assert is_let_in(visitor.get("/free/", headers=BROWSER))
+    before = figures(server, "free")["active"]
+    last = visitor.post("/free/end", {"pay": True})
+    assert is_let_in(last) and last.header("weir-session") is None
+    wait_until(lambda: figures(server, "free")["active"] == before - 1, 1, "the slot free")
+    headers = {"Cookie": f"weir-pass-free={visitor.cookies['weir-pass-free']}"}
+    wait_until(lambda: everybody_is_out(server, headers), 1, "every worker closed")
+    again = visitor.get("/free/", headers=BROWSER)
+    assert is_let_in(again) and "weir-pass-free" in again.cookies(), "a new visit of the same visitor"
+
+
+def test_a_slot_that_the_shop_frees_is_the_next_ones_within_200_ms(server):
+    times = []
+    for _ in range(5):
+        buyer, waiting = server.api(), server.api()
+        wait_until(lambda: is_let_in(buyer.get("/one/", headers=BROWSER)), 5, "the one slot")
+        token = waiting.ticket("one")
+        assert not waiting.status(token).json()["ready_for_entry"]
+        assert buyer.post("/one/end").status == 200
+        began = time.monotonic()
+        wait_until(lambda: waiting.status(token).json()["ready_for_entry"], 2, "the call", every_sec=0.005)
+        times.append(time.monotonic() - began)
+        waiting.leave(token)
+    assert min(times) < 0.2 and sorted(times)[2] < 0.2, times
+
+
+def test_a_word_that_is_none_changes_nothing_and_stands_in_the_log(server, visitor):
+    assert is_let_in(visitor.get("/free/", headers=BROWSER))
+    answer = visitor.get("/free/odd")
+    assert is_let_in(answer) and answer.header("weir-session") is None
+    assert 'the shop said "Weir-Session: begin"' in server.log()
+    assert is_let_in(visitor.get("/free/"))
+
+
+def test_a_word_said_twice_is_said_once(server, visitor):
+    assert is_let_in(visitor.get("/free/", headers=BROWSER))
+    before = figures(server, "free")["active"]
+    assert visitor.get("/free/twice").header("weir-session") is None
+    wait_until(lambda: figures(server, "free")["active"] == before - 1, 1, "the slot free")
+
+
+@pytest.mark.parametrize("path", ["/ungated/end", "/open/end"])
+def test_where_there_is_no_session_the_word_is_removed_and_nothing_else(visitor, path):
+    answer = visitor.get(path)
+    assert is_let_in(answer) and answer.header("weir-session") is None
+
+
+def test_what_a_cache_kept_was_said_about_somebody_else(server):
+    first, second = server.api(), server.api()
+    for person in (first, second):
+        assert is_let_in(person.get("/free/", headers=BROWSER))
+    before = figures(server, "free")["active"]
+    assert first.get("/kept/end").header("weir-session") is None
+    wait_until(lambda: figures(server, "free")["active"] == before - 1, 1, "the first visit over")
+    for _ in range(3):
+        assert second.get("/kept/end").header("weir-session") is None
+    assert second.get("/kept/end").json()["headers"] == second.get("/kept/end").json()["headers"], "it is kept"
+    assert is_let_in(second.get("/free/"))
+    assert figures(server, "free")["active"] == before - 1
+
+
+# --- limits
+
+
+def test_each_session_may_have_a_limit_of_its_own(server):
+    """nginx's own limit, by $weir_session."""
+    people = [server.api() for _ in range(2)]
+    for person in people:
+        assert is_let_in(person.get("/free/", headers=BROWSER))
+        answers = [person.get("/limited/").status for _ in range(8)]
+        assert answers == [200] * 5 + [503] * 3
+        by_header = {"x-queue-entry-token": person.cookies["weir-pass-free"]}
+        assert server.client(cookies=False).get("/limited/", headers=by_header).status == 503
+
+
+# --- what the shop is told can be signed
+
+
+def test_the_shop_can_check_that_the_gate_said_it(weir, shop, tmp_path):
+    key = "k" * 40
+    path = tmp_path / "shop-key"
+    path.touch(mode=0o600)
+    path.write_text(key + "\n")
+    server = weir(rooms=ROOMS, server=SERVER_SIGNED.format(shop=shop.port), http=f"weir_shop_key_file {path};")
+    person = server.api()
+    forged = {"X-Weir-Signature": "t=1,v1=00"}
+    for answer in (person.get("/free/", headers={**BROWSER, **forged}), person.get("/free/", headers=forged), server.api().get("/open/")):
+        assert is_let_in(answer)
+        said = weir_headers(answer)
+        values = dict(part.split("=") for part in said["x-weir-signature"].split(","))
+        text = "\n".join([values["t"], *(said.get(f"x-weir-{name}", "") for name in ("room", "tier", "session", "user"))])
+        assert values["v1"] == hmac.new(key.encode(), text.encode(), "sha256").hexdigest()
+        assert abs(int(values["t"]) - time.time()) < 10
+    assert key not in server.log()
+
+
+SERVER_SIGNED = """
+        location /free/ {{ weir_gate room=free; proxy_pass http://127.0.0.1:{shop}; }}
+        location /open/ {{ weir_gate room=open; proxy_pass http://127.0.0.1:{shop}; }}
+"""
+
+
+@pytest.mark.parametrize("text, mode, word", [
+    ("k" * 31, 0o600, "32 to 256"), ("k" * 257, 0o600, "32 to 256"), ("k" * 20 + " " + "k" * 20, 0o600, "32 to 256"),
+    ("k" * 40 + "\n" + "l" * 40, 0o600, "32 to 256"), ("k" * 40, 0o644, "chmod 600"),
+])
+def test_a_shop_key_that_is_none_is_refused_and_not_quoted(weir, tmp_path, text, mode, word):
+    path = tmp_path / "shop-key"
+    path.write_text(text)
+    path.chmod(mode)
+    accepted, said = weir(start=False, rooms=ROOMS, http=f"weir_shop_key_file {path};").check_conf()
+    assert not accepted and word in said and "kkkk" not in said

@@ -68,6 +68,12 @@ CALLS = [
     ("post", "ticket", body(), 400, "MISSING_TOKEN"),
     ("post", "ticket", body(token="x" * 60), 404, "TOKEN_NOT_FOUND"),
     ("post", "ticket", HUGE, 413, "BODY_TOO_LARGE"),
+    ("post", "revoke", dict(body=ticket), 200, None),
+    ("post", "revoke", dict(body=a_pass), 200, None),
+    ("post", "revoke", dict(body="{"), 400, "INVALID_REQUEST"),
+    ("post", "revoke", body(), 400, "MISSING_TOKEN"),
+    ("post", "revoke", body(token="x" * 60), 404, "TOKEN_NOT_FOUND"),
+    ("post", "revoke", HUGE, 413, "BODY_TOO_LARGE"),
     ("post", "rooms/{id}/clear", {}, 200, None),
     ("post", "rooms/{id}/clear", dict(id="nobody"), 404, "ROOM_NOT_FOUND"),
     ("delete", "rooms/{id}", dict(id="fresh"), 200, None),
@@ -76,8 +82,8 @@ CALLS = [
     ("get", "gate", {}, 200, None),
     ("get", "{other}", {}, 404, "NOT_FOUND"),
     *(("options", path, {}, 405, "METHOD_NOT_ALLOWED")
-      for path in ("rooms", "rooms/{id}", "rooms/{id}/figures", "rooms/{id}/advance", "rooms/{id}/clear", "ticket", "stream",
-                   "journal", "gate")),
+      for path in ("rooms", "rooms/{id}", "rooms/{id}/figures", "rooms/{id}/advance", "rooms/{id}/clear", "ticket", "revoke",
+                   "stream", "journal", "gate")),
 ]
 EVERYWHERE = [(method, path.removeprefix(PREFIX), how, status, code)
               for method, path in DOCUMENT.operations()

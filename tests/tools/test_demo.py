@@ -79,15 +79,16 @@ def demo(tmp_path):
         one.end()
 
 
-def test_it_prints_an_address_and_three_curl_lines_that_work(demo):
+def test_it_prints_an_address_and_five_curl_lines_that_work(demo):
     running = demo().wait_for_banner()
     said = running.said()
     assert f"http://127.0.0.1:{running.port}/" in said
     lines = [line.strip() for line in said.splitlines() if "curl" in line]
-    assert len(lines) == 3
+    assert len(lines) == 5
     pasted = subprocess.run(["sh", "-e"], input="\necho\n".join(lines), capture_output=True, text=True, timeout=60)
     assert pasted.returncode == 0, pasted.stderr
     assert '"status":"waiting"' in pasted.stdout and '"admission":"granted"' in pasted.stdout
+    assert '"status":"reserved"' in pasted.stdout and "weir-session" not in pasted.stdout.lower()
 
 
 def test_it_makes_an_admin_token_and_the_operators_lines_work(demo):
@@ -124,6 +125,14 @@ def test_a_visitor_sees_the_line_move_and_gets_in_within_half_a_minute(demo):
     assert visitor.enter(token).json()["admission"] == "granted"
     shop = visitor.get("/", headers=BROWSER)
     assert shop.status == 200 and b"Riverside Tickets" in shop.body
+
+    # And through the shop: seats, a reservation, and the end of the visit.
+    seats = visitor.get("/seats/front", headers=BROWSER)
+    assert seats.status == 200 and b"Choose a seat" in seats.body
+    reserved = visitor.post("/api/v1/reservations", {"event_id": "concert", "seat": 7})
+    assert (reserved.status, reserved.json()["room"]) == (201, "concert")
+    wait_until(lambda: visitor.get("/seats/front").status == 403, 2, "the visit over")
+    assert visitor.post("/api/v1/reservations", {"event_id": "concert", "seat": 8}).error_code == "ADMISSION_REQUIRED"
 
 
 @pytest.mark.parametrize("number, whom", [(signal.SIGINT, "group"), (signal.SIGTERM, "group"), (signal.SIGTERM, "make")])
