@@ -13,9 +13,9 @@
  * Space is taken before it is needed: the segment under way and the one after it (LOG_NEXT) are allocated whole. While there is
  * not as much left as `reserve` says, log_is_short says so, and whoever makes the log grow should stop.
  *
- * Trouble is of two kinds. A disk that is full: what is in the ring waits, and the next flush tries again. Any other failed
- * write, and every failed sync: nobody knows what the disk holds, so the log has failed and stays so until it is begun anew;
- * no sync is ever tried again.
+ * Trouble is of two kinds. A disk that is full, or too many open files: what is in the ring waits, and the next flush tries again.
+ * Any other failed write, and every failed sync: nobody knows what the disk holds, so the log has failed and stays so until it is
+ * begun anew; no sync is ever tried again.
  */
 
 #include "journal/frame.h"
@@ -55,7 +55,7 @@ void log_init(struct log *log);
 int log_begin(struct log *log, struct disk *disk, const struct log_start *start,
               const struct log_options *options);
 
-/* Options may change while it runs; `segment_bytes` holds from the next segment on. */
+/* Options may change while it runs; `segment_bytes` holds from the next segment on, and another `sync` begins one. */
 void log_set_options(struct log *log, const struct log_options *options);
 struct log_options log_options(const struct log *log);
 
@@ -76,19 +76,20 @@ void log_writer_close(struct log_writer *writer);
 uint64_t log_append(struct log *log, struct log_writer *writer, enum record_type type, struct span body,
                     uint64_t time_ms);
 
-/* Room for that many bytes of records without a flush. */
+/* Room for that many bytes of records without a flush, unless another process takes it first. */
 bool log_has_room(const struct log *log, size_t bytes);
 
 /* Writes what is in the ring. 0, or a negative errno: see log_trouble. Waits while another process does it. */
 int log_flush(struct log *log, struct log_writer *writer);
 
 /*
- * Syncs what was written when it began, and adds a RECORD_SYNCED. Blocks, so it runs in a thread; needs no log_writer of the
- * event loop's. 0 or a negative errno.
+ * Syncs what was written when it began, and adds a RECORD_SYNCED; does nothing where log_is_dirty says so. Blocks, so it runs in a
+ * thread; needs no log_writer of the event loop's. 0 or a negative errno, which breaks the log unless no file could be opened for
+ * want of descriptors or memory: then it may be called again.
  */
 int log_sync(struct log *log, struct disk *disk, uint64_t time_ms);
 
-/* Allocates LOG_NEXT if there is none. Blocks like log_sync. 0 or a negative errno, which is not yet trouble. */
+/* Allocates LOG_NEXT unless it is there or somebody is at it. Blocks like log_sync. 0 or a negative errno, not yet trouble. */
 int log_prepare(struct log *log, struct disk *disk);
 bool log_needs_prepare(const struct log *log);
 
