@@ -12,22 +12,23 @@
 #include "room/room.h"
 
 enum engine_op {
-    ENGINE_JOIN,          /* in: join           out: standing, retry_after_sec */
-    ENGINE_STATUS,        /* in: place          out: standing */
-    ENGINE_HEARTBEAT,     /* in: place          out: standing; seen, but not told whether it is their turn */
-    ENGINE_LOOK,          /* in: place          out: standing; nobody notices */
-    ENGINE_ENTER,         /* in: enter          out: standing */
-    ENGINE_LEAVE,         /* in: place */
-    ENGINE_LEAVE_SOON,    /* in: place */
-    ENGINE_SESSION_TOUCH, /* in: place */
-    ENGINE_SESSION_END,   /* in: place */
-    ENGINE_FIGURES,       /*                    out: figures, settings */
-    ENGINE_SETTINGS,      /*                    out: settings */
-    ENGINE_ROOMS,         /* in: list           out: list.count, sorted by name */
-    ENGINE_PUT,           /* in: put            makes the room or changes its settings */
-    ENGINE_DELETE,        /*                    the room and all its tickets are gone */
-    ENGINE_ADVANCE,       /* in: people         out: people called */
-    ENGINE_CLEAR,         /*                    out: people cleared */
+    ENGINE_JOIN,           /* in: join           out: standing, retry_after_sec */
+    ENGINE_STATUS,         /* in: place          out: standing */
+    ENGINE_HEARTBEAT,      /* in: place          out: standing; seen, but not told whether it is their turn */
+    ENGINE_LOOK,           /* in: place          out: standing; nobody notices */
+    ENGINE_ENTER,          /* in: enter          out: standing */
+    ENGINE_LEAVE,          /* in: place */
+    ENGINE_LEAVE_SOON,     /* in: place */
+    ENGINE_SESSION_TOUCH,  /* in: place */
+    ENGINE_SESSION_END,    /* in: place */
+    ENGINE_SESSION_EXTEND, /* in: place, seconds */
+    ENGINE_FIGURES,        /*                    out: figures, settings */
+    ENGINE_SETTINGS,       /*                    out: settings */
+    ENGINE_ROOMS,          /* in: list           out: list.count, sorted by name */
+    ENGINE_PUT,            /* in: put            makes the room or changes its settings */
+    ENGINE_DELETE,         /*                    the room and all its tickets are gone */
+    ENGINE_ADVANCE,        /* in: people         out: people called */
+    ENGINE_CLEAR,          /*                    out: people cleared */
 };
 
 struct engine_put {
@@ -58,6 +59,8 @@ struct engine_call {
     };
     void (*done)(struct engine_call *call);
     void *context; /* the caller's own */
+
+    uint32_t seconds;
 
     /* asked and answered */
     uint32_t people;

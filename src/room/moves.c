@@ -32,7 +32,7 @@ static void move(struct room *room, uint32_t count, struct ticket *ticket, enum 
         line_step_out(&room->line, &room->memory, count);
     if (!from_life->is_in_line && to_life->is_in_line)
         line_stand(&room->line, &room->memory, count);
-    ticket->state = to & 127;
+    ticket->state = to & 63;
     record_ticket(room, count);
 }
 
@@ -166,6 +166,13 @@ uint32_t session_deadline(const struct room *room, const struct ticket *ticket, 
     return ticket->entered + max_sec * 10;
 }
 
+uint32_t session_renewed(const struct room *room, const struct ticket *ticket)
+{
+    uint32_t deadline = session_deadline(room, ticket, room->settings.session_ttl_sec);
+
+    return ticket->is_extended && ticket->deadline > deadline ? ticket->deadline : deadline;
+}
+
 void ticket_enter(struct room *room, uint32_t count, struct ticket *ticket, const struct enter *enter)
 {
     struct terms *terms = &room->terms[room->terms_now];
@@ -184,7 +191,7 @@ void ticket_arrive(struct room *room, uint32_t count, struct ticket *ticket)
 {
     keep(room, ticket);
     move(room, count, ticket, TICKET_ACTIVE);
-    set_deadline(room, count, session_deadline(room, ticket, room->settings.session_ttl_sec));
+    set_deadline(room, count, session_renewed(room, ticket));
 }
 
 /* A turn that was not taken is given back: to the pace, so that the next can have it. */

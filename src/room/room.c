@@ -349,8 +349,24 @@ enum error room_session_touch(struct room *room, const struct place *place)
     if (ticket->state == TICKET_ENTERED)
         ticket_arrive(room, count, ticket);
     else if (room->settings.session_renew)
-        line_set_deadline(&room->line, &room->memory, count,
-                          session_deadline(room, ticket, room->settings.session_ttl_sec));
+        line_set_deadline(&room->line, &room->memory, count, session_renewed(room, ticket));
+    return finish(room, ERROR_NONE);
+}
+
+enum error room_session_extend(struct room *room, const struct place *place, uint32_t seconds)
+{
+    uint32_t count;
+    struct ticket *ticket = room_find(room, place, &count);
+
+    if (ticket == NULL || (ticket->state != TICKET_ENTERED && ticket->state != TICKET_ACTIVE))
+        return ERROR_TOKEN_NOT_FOUND;
+    uint32_t deadline = session_deadline(room, ticket, seconds);
+    if (deadline <= ticket->deadline)
+        return ERROR_NONE;
+    memory_keep(&room->memory, ticket, sizeof(*ticket));
+    ticket->is_extended = true;
+    record_ticket(room, count);
+    line_set_deadline(&room->line, &room->memory, count, deadline);
     return finish(room, ERROR_NONE);
 }
 

@@ -155,6 +155,9 @@ enum error room_leave_soon(struct room *room, const struct place *place);
 enum error room_session_touch(struct room *room, const struct place *place);
 enum error room_session_end(struct room *room, const struct place *place);
 
+/* It lasts so many seconds from now at least, seen or not; never beyond session_max_sec. */
+enum error room_session_extend(struct room *room, const struct place *place, uint32_t seconds);
+
 /* What status would say, without its being noticed. */
 enum error room_look(const struct room *room, const struct place *place, struct standing *standing);
 

@@ -147,7 +147,8 @@ uint32_t room_next_call(const struct room *room, enum call_ground *ground);
 /* People called, entered and active. */
 uint32_t room_slots_used(const struct room *room);
 
-/* When a session that was just seen ends unless it is seen again. */
+/* When a session that was just seen ends unless it is seen again; and so that it keeps what the shop gave it. */
+uint32_t session_renewed(const struct room *room, const struct ticket *ticket);
 uint32_t session_deadline(const struct room *room, const struct ticket *ticket, uint32_t ttl_sec);
 
 /* ---- record.c: what a journal is told ---- */

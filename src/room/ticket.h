@@ -70,8 +70,9 @@ struct ticket {
         uint32_t shown;   /* lowest position shown, 0 = none yet; called and leaving: its former deadline */
         uint32_t entered; /* after enter */
     };
-    uint8_t state : 7;     /* enum ticket_state */
-    uint8_t has_alias : 1; /* its holder's lost or later tickets mean this one too */
+    uint8_t state : 6;       /* enum ticket_state */
+    uint8_t is_extended : 1; /* the shop gave its session more time, which a renewal does not shorten */
+    uint8_t has_alias : 1;   /* its holder's lost or later tickets mean this one too */
     uint8_t flags : 4;
     uint8_t terms : 4; /* after enter: which of the room's session terms hold for it */
     uint8_t key_id;    /* key that signed the ticket */

@@ -48,6 +48,7 @@ def shop():
     shop = Shop()
     end = [("Weir-Session", "end")]
     shop.answer_headers |= {"/free/end": end, "/one/end": end, "/open/end": end, "/ungated/end": end, "/kept/end": end,
+                            "/brief/end": end, "/brief/more": [("Weir-Session", "extend=60")],
                             "/free/odd": [("weir-session", "begin")], "/free/twice": end * 2}
     shop.answer_headers["/cached/"] = [("Cache-Control", "public, max-age=60"), ("Expires", "Thu, 01 Jan 2037 00:00:00 GMT")]
     yield shop
@@ -337,6 +338,27 @@ def test_a_slot_that_the_shop_frees_is_the_next_ones_within_200_ms(server):
         times.append(time.monotonic() - began)
         waiting.leave(token)
     assert min(times) < 0.2 and sorted(times)[2] < 0.2, times
+
+
+def test_the_shop_gives_a_session_more_time(server):
+    """Beside one that is not given any, in a room whose sessions end after three seconds of silence."""
+    longer, other = server.api(), server.api()
+    assert is_let_in(longer.get("/brief/", headers=BROWSER)) and is_let_in(other.get("/brief/", headers=BROWSER))
+    answer = longer.get("/brief/more")
+    assert is_let_in(answer) and answer.header("weir-session") is None
+    wait_until(lambda: figures(server, "brief")["active"] == 1, 10, "the end of the other")
+    assert other.get("/brief/").status == 403
+    assert is_let_in(longer.get("/brief/"))
+    longer.get("/brief/end")
+
+
+@pytest.mark.parametrize("word", ["extend=0", "extend=", "extend=-5", "extend=1e9", "extend=99999999999", "Extend=5", "extend=5 "])
+def test_an_extension_that_is_none_changes_nothing(server, visitor, shop, word):
+    shop.answer_headers["/free/wrong"] = [("Weir-Session", word)]
+    assert is_let_in(visitor.get("/free/", headers=BROWSER))
+    answer = visitor.get("/free/wrong")
+    assert is_let_in(answer) and answer.header("weir-session") is None
+    assert f'the shop said "Weir-Session: {word.strip()}' in server.log() or word == "extend=5 "
 
 
 def test_a_word_that_is_none_changes_nothing_and_stands_in_the_log(server, visitor):

@@ -652,6 +652,38 @@ static void session_max_ends_a_session_however_busy_it_is(void **state)
     rig_free(&rig);
 }
 
+/* The shop knows better how long something takes: a payment, say. */
+static void an_extended_session_lasts_that_long_seen_or_not_and_no_request_shortens_it(void **state)
+{
+    struct settings settings = settings_of(MODE_QUEUE);
+    struct place place;
+    (void)state;
+
+    settings.session_ttl_sec = 10;
+    settings.session_max_sec = 1000;
+    struct rig rig = entered_room(settings, &place);
+    assert_int_equal(room_session_touch(rig.room, &place), ERROR_NONE);
+    assert_int_equal(room_session_extend(rig.room, &place, 300), ERROR_NONE);
+    rig_pass(&rig, 100 * SEC);
+    assert_int_equal(room_session_touch(rig.room, &place), ERROR_NONE);
+    assert_int_equal(room_session_extend(rig.room, &place, 5), ERROR_NONE); /* less than there is */
+    rig_pass(&rig, 200 * SEC - 100);
+    assert_int_equal(rig_state(&rig, &place), TICKET_ACTIVE);
+    rig_pass(&rig, 100);
+    assert_int_equal(room_session_extend(rig.room, &place, 300), ERROR_TOKEN_NOT_FOUND);
+    rig_free(&rig);
+
+    rig = entered_room(settings, &place);
+    assert_int_equal(room_session_extend(rig.room, &place, 5000), ERROR_NONE); /* before the first request */
+    rig_pass(&rig, 500 * SEC);
+    assert_int_equal(room_session_touch(rig.room, &place), ERROR_NONE);
+    rig_pass(&rig, 500 * SEC - 100);
+    assert_int_equal(rig_state(&rig, &place), TICKET_ACTIVE);
+    rig_pass(&rig, 100); /* session_max_sec */
+    assert_int_equal(room_session_touch(rig.room, &place), ERROR_TOKEN_NOT_FOUND);
+    rig_free(&rig);
+}
+
 static void without_session_renew_requests_do_not_prolong(void **state)
 {
     struct settings settings = settings_of(MODE_QUEUE);
@@ -946,6 +978,7 @@ int main(void)
         cmocka_unit_test(a_session_slides_with_every_request),
         cmocka_unit_test(a_request_shortly_before_the_end_counts_in_full),
         cmocka_unit_test(session_max_ends_a_session_however_busy_it_is),
+        cmocka_unit_test(an_extended_session_lasts_that_long_seen_or_not_and_no_request_shortens_it),
         cmocka_unit_test(without_session_renew_requests_do_not_prolong),
         cmocka_unit_test(a_repeated_enter_gets_the_same_pass_after_settings_changed),
         cmocka_unit_test(more_promises_at_once_than_can_be_kept_apart_are_refused),
