@@ -52,10 +52,12 @@ ngx_int_t journal_open(struct journal *journal, struct main_conf *conf, struct l
     journal->folder = journal->lock = -1;
     lock_init(&journal->recovering);
     ngx_cpystrn((u_char *)journal->path, said->path.data, sizeof(journal->path));
-    if (folder_make(journal, said) != NGX_OK || lock_file_open(journal, said) != NGX_OK ||
-        opened_note(journal, said) != NGX_OK)
+    ngx_int_t answer = folder_make(journal, said);
+    if (answer == NGX_OK)
+        answer = lock_file_open(journal, said);
+    if (opened_note(journal, said) != NGX_OK || answer != NGX_OK)
         return NGX_ERROR;
-    ngx_int_t answer = folder_lock(journal, log, ngx_inherited ? 1 : LOCK_TRIES);
+    answer = folder_lock(journal, log, ngx_inherited ? 1 : LOCK_TRIES);
     if (answer == NGX_OK)
         return journal_start(journal, conf, zone);
     if (answer == NGX_BUSY && ngx_inherited)
@@ -152,8 +154,10 @@ static ngx_int_t opened_note(struct journal *journal, struct journal_conf *conf)
 static void opened_close(void *data)
 {
     const struct opened *opened = data;
-    close(opened->folder);
-    close(opened->lock);
+    if (opened->folder != -1)
+        close(opened->folder);
+    if (opened->lock != -1)
+        close(opened->lock);
 }
 
 void journal_settle(struct main_conf *conf)
