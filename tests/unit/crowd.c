@@ -27,7 +27,7 @@ static uint64_t wall_ms(void)
 }
 
 /* Times so short that all of them end within a trace. */
-static struct settings hasty(void)
+struct settings crowd_settings(void)
 {
     struct settings settings = settings_default();
 
@@ -40,25 +40,22 @@ static struct settings hasty(void)
     return settings;
 }
 
-#define HUGE_BYTES ((size_t)2 << 20)
-
-static size_t zone_bytes(void)
+struct life life_new_small(struct disk_sim *sim, uint32_t pages)
 {
-    size_t bytes = local_zone_least_bytes(CROWD_NAMES - 1) + (size_t)MORE_PAGES * PAGE_BYTES;
+    struct local_zone_options options = {CROWD_NAMES - 1, true, crowd_settings(), 0};
+    struct life life = {.sim = sim, .now_ms = 1000};
 
-    return (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+    life.bytes = local_zone_least_bytes(CROWD_NAMES - 1) + (size_t)pages * PAGE_BYTES;
+    life.memory = mmap(NULL, life.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    assert_true(life.memory != MAP_FAILED);
+    madvise(life.memory, life.bytes, MADV_HUGEPAGE); /* most of it is used, thousands of times */
+    life.zone = local_zone_init(life.memory, life.bytes, &options);
+    return life;
 }
 
 struct life life_new(struct disk_sim *sim)
 {
-    struct local_zone_options options = {CROWD_NAMES - 1, true, hasty(), 0};
-    struct life life = {.sim = sim, .now_ms = 1000};
-
-    life.memory = mmap(NULL, zone_bytes(), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(life.memory != MAP_FAILED);
-    madvise(life.memory, zone_bytes(), MADV_HUGEPAGE); /* most of it is used, thousands of times */
-    life.zone = local_zone_init(life.memory, zone_bytes(), &options);
-    return life;
+    return life_new_small(sim, MORE_PAGES);
 }
 
 bool life_begin(struct life *life, const struct log_options *options)
@@ -83,7 +80,7 @@ void life_end(struct life *life)
         local_of(life->worker[i])->waiting = 0; /* their answers die with it */
         local_engine_free(life->worker[i]);
     }
-    munmap(life->memory, zone_bytes());
+    munmap(life->memory, life->bytes);
     *life = (struct life){.sim = life->sim};
 }
 
@@ -112,8 +109,7 @@ enum error life_ask(struct life *life, struct engine_call *call, struct span roo
     engine_submit(life->worker[0], call);
     for (int i = 0; i < PATIENCE && !is_answered; i++) {
         local_engine_flush(life->worker[0]);
-        if (!is_answered)
-            work_now(life, 0);
+        work_now(life, 0);
     }
     must(is_answered);
     return call->error;
@@ -553,6 +549,7 @@ static void take_answer(struct ask *ask)
             fail_msg("seed %" PRIu64 ", operation %u: refused, though nothing is wrong", crowd->seed,
                      ask->op);
         crowd->refused++;
+        crowd->refused_joins += call->op == ENGINE_JOIN;
         return;
     }
     note_told(crowd, ask);
@@ -656,7 +653,7 @@ static struct settings some_settings(struct crowd *crowd)
 {
     static const enum room_mode modes[] = {MODE_QUEUE, MODE_QUEUE, MODE_QUEUE, MODE_HOLD,
                                            MODE_QUEUE, MODE_OPEN,  MODE_QUEUE, MODE_CLOSED};
-    struct settings settings = hasty();
+    struct settings settings = crowd_settings();
 
     settings.mode = modes[dice_below(&crowd->dice, 8)];
     settings.rate_milli = 1000 + dice_below(&crowd->dice, 20000);
@@ -800,7 +797,8 @@ static void forget_life(struct crowd *crowd)
     crowd->ask_count = crowd->open_count = 0;
     crowd->moment_count = 0;
     crowd->flushed_until = 0;
-    crowd->ops = crowd->told = crowd->told_for_good = crowd->flushed = crowd->synced = crowd->refused = 0;
+    crowd->ops = crowd->told = crowd->told_for_good = crowd->flushed = crowd->synced = 0;
+    crowd->refused = crowd->refused_joins = 0;
     memset(crowd->work, 0, sizeof(crowd->work));
     memset(crowd->changed, 0, sizeof(crowd->changed));
     memset(crowd->made, 0, sizeof(crowd->made));

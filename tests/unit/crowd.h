@@ -30,6 +30,7 @@
 struct life {
     struct disk_sim *sim;
     void *memory;
+    size_t bytes;
     struct local_zone *zone;
     struct engine *worker[CROWD_WORKERS];
     struct local_recovery recovery;
@@ -38,6 +39,9 @@ struct life {
 
 /* A fresh zone, for a replay or a recovery. Memory of this process alone. */
 struct life life_new(struct disk_sim *sim);
+
+/* The same with no more pages than that, beside those that every room must have. */
+struct life life_new_small(struct disk_sim *sim, uint32_t pages);
 
 /* Recovers it, and has workers begin. False: see recovery.why. */
 bool life_begin(struct life *life, const struct log_options *options);
@@ -99,7 +103,7 @@ struct crowd {
     uint64_t flushed_until; /* so far in the log */
     uint32_t changed[CROWD_NAMES],
         made[CROWD_NAMES]; /* the last operation that changed a room, that made it */
-    uint32_t refused;      /* answers ENGINE_UNAVAILABLE */
+    uint32_t refused, refused_joins; /* answers ENGINE_UNAVAILABLE */
     struct ask **asks;
     uint32_t ask_count, open_count;
     enum { WORK_NONE, WORK_WANTED, WORK_DONE } work[CROWD_WORKERS];
@@ -120,6 +124,9 @@ void crowd_move(struct crowd *crowd, struct life *life, uint32_t done);
 
 /* A copy of what it knows now, to be looked at and moved on while the original plays on. To be freed like any. */
 struct crowd crowd_copy(const struct crowd *crowd);
+
+/* Of rooms that are made by a join. */
+struct settings crowd_settings(void);
 
 struct span crowd_room_name(uint32_t room);
 
