@@ -42,6 +42,7 @@ static struct {
     struct folder folder;
     ngx_event_t turn;
     const struct job *job; /* under way; NULL: none */
+    bool has_ended;        /* one has, since the last turn */
     struct local_recovery recovery;
     bool is_recovered;
     ngx_msec_t began_ms;
@@ -51,6 +52,7 @@ static struct {
 } own;
 
 static void turn_on_end(ngx_event_t *event);
+static bool turn_is_to_leave(void);
 static void job_begin(const struct job *job);
 static bool job_post(const struct job *job);
 static void job_end(ngx_event_t *event);
@@ -126,10 +128,20 @@ static void turn_on_end(ngx_event_t *event)
 {
     if (own.journal->is_ready) {
         local_engine_flush(own.engine);
-        if (own.job == NULL && local_engine_wants_work(own.engine, ngx_current_msec))
+        if (own.job == NULL && !turn_is_to_leave() && local_engine_wants_work(own.engine, ngx_current_msec))
             job_begin(&work);
     }
+    own.has_ended = false;
     worker_stay(journal_is_busy());
+}
+
+/*
+ * A job keeps the worker. Where a sync takes longer than the interval, the next one is due when it is done: a worker that was told
+ * to leave would sync for ever. What keeps it besides, a slow client maybe, does not keep it from syncing at its next tick.
+ */
+static bool turn_is_to_leave(void)
+{
+    return ngx_exiting && own.has_ended && local_engine_waiting(own.engine) == 0;
 }
 
 static void work_run(void)
@@ -185,6 +197,7 @@ static void job_end(ngx_event_t *event)
 {
     const struct job *job = own.job;
     own.job = NULL;
+    own.has_ended = true;
     job->done();
     journal_note_call();
 }

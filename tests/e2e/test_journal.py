@@ -771,6 +771,18 @@ def test_a_worker_that_is_told_to_leave_answers_those_who_wait_first(troubled):
     wait_until(lambda: not Path(f"/proc/{leaving}").exists(), 10, "the end of the old worker")
 
 
+def test_a_worker_that_is_told_to_leave_leaves_though_syncs_take_longer_than_their_interval(troubled):
+    server, disk = troubled("sync=interval=10ms", rooms={"line": LINE}, workers=1)
+    tickets(server, "line", 3)  # while somebody is there, the room's clock is written every second
+    disk.set(fdatasync=1500)
+    done = len(disk.calls("fdatasync"))
+    wait_until(lambda: len(disk.calls("fdatasync")) > done + 1, 10, "one sync after the other")
+    [leaving] = server.worker_pids()
+    server.send(signal.SIGQUIT)
+    wait_until(lambda: not Path(f"/proc/{leaving}").exists(), 10, "the end of the worker")
+    disk.heal()
+
+
 # --- the operator
 
 
