@@ -68,6 +68,7 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
     ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
     if (conf->handler == NULL && core->noname) { /* an `if` block is the location it stands in */
         conf->handler = above->handler;
+        conf->verify = above->verify;
         conf->is_api = above->is_api;
         conf->jwks_tier = above->jwks_tier;
     }
@@ -121,7 +122,7 @@ char *conf_api_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     struct loc_conf *conf = data;
     ngx_str_t *words = cf->args->elts;
     if (conf->handler != NULL)
-        return "stands in a location that has a weir_api or a weir_page already";
+        return "stands in a location that has a weir_api, a weir_page or a weir_verify already";
     if (span_equal(span_of_str(words[1]), SPAN("queue")))
         conf->handler = api_queue_handler;
     else if (span_equal(span_of_str(words[1]), SPAN("health")))
@@ -148,7 +149,7 @@ char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
     struct loc_conf *conf = data;
     if (conf->handler != NULL)
-        return "stands in a location that has a weir_api or a weir_page already";
+        return "stands in a location that has a weir_api, a weir_page or a weir_verify already";
     conf->handler = page_handler;
     conf_note_need(cf);
     return location_check(cf, "weir_page");

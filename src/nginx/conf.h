@@ -62,8 +62,9 @@ struct main_conf {
 };
 
 struct srv_conf {
-    bool has_api;  /* some location of it: refusals from before a location was found use the envelope too */
-    bool has_gate; /* some location of it: nobody may tell its shop who passed, by a free path either */
+    bool has_api;    /* some location of it: refusals from before a location was found use the envelope too */
+    bool has_gate;   /* some location of it: nobody may tell its shop who passed, by a free path either */
+    bool has_verify; /* some location of it */
 };
 
 enum conf_idempotency { IDEMPOTENCY_OPTIONAL, IDEMPOTENCY_REQUIRED };
@@ -71,6 +72,7 @@ enum conf_idempotency { IDEMPOTENCY_OPTIONAL, IDEMPOTENCY_REQUIRED };
 struct identity_conf; /* identity.c */
 struct gate_conf;     /* gate.h */
 struct gate_counts;   /* gate_count.h */
+struct verify_conf;   /* verify.c */
 
 /* What a gate does while the engine is away. */
 enum conf_when_down {
@@ -86,7 +88,8 @@ struct loc_conf {
     struct gate_conf *gate;         /* NULL: off */
     ngx_array_t *bypass;            /* ngx_http_complex_value_t: who is let by without a pass; NULL: nobody */
     ngx_uint_t when_down;           /* enum conf_when_down */
-    ngx_http_handler_pt handler;    /* of weir_api or weir_page in this very location */
+    struct verify_conf *verify;     /* of weir_verify in this very location */
+    ngx_http_handler_pt handler;    /* of weir_api, weir_page or weir_verify in this very location */
     bool is_api;
     int jwks_tier; /* of weir_api jwks; 0: both */
 };

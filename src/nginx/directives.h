@@ -141,6 +141,15 @@
               "its owner alone may read. With it every request that a gate lets by carries "               \
               "X-Weir-Signature, by which a shop that others can reach knows that the gate said the "      \
               "rest. `t=SECONDS,v1=HEX`: HEX is HMAC-SHA256 over SECONDS, X-Weir-Room, X-Weir-Tier, "      \
-              "X-Weir-Session and X-Weir-User, a line feed between each, what is not there being empty.")
+              "X-Weir-Session and X-Weir-User, a line feed between each, what is not there being empty.")  \
+    DIRECTIVE("weir_verify", "weir_verify $variable [redirect=off];", "none", "location",                  \
+              NGX_HTTP_LOC_CONF | NGX_CONF_TAKE12, NGX_HTTP_LOC_CONF_OFFSET, verify_directive,             \
+              "Forward auth, for a site whose proxy is another one (Traefik, Caddy, Envoy, HAProxy): it "  \
+              "asks here about each request. The variable has the address that was asked for, such as "    \
+              "`$http_x_forwarded_uri`; X-Forwarded-Method its method. The gate of the location that "     \
+              "this address has in this server judges it, and nothing is served there. Whoever may pass "  \
+              "gets 200 with the X-Weir-* headers; a navigation without a pass 302 to the waiting page, "  \
+              "anything else, or all with `redirect=off`, 401 with redirectTo. Nobody is let in "          \
+              "unnoticed here, for a proxy does not hand cookies on.")
 
 #endif

@@ -23,6 +23,7 @@
 #include "nginx/gate_state.h"
 #include "nginx/headers.h"
 #include "nginx/request.h"
+#include "nginx/verify.h"
 
 static ngx_int_t gate_enter(ngx_http_request_t *r, struct request *request, const struct gate_conf *conf);
 static bool is_preflight(ngx_http_request_t *r);
@@ -40,7 +41,8 @@ static enum gate_move line_look(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move line_judge(ngx_http_request_t *r, struct gate *gate);
 static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate);
 static void gate_note_down(struct gate_note *note, const struct gate *gate);
-static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate *gate);
+static ngx_int_t gate_let_by(ngx_http_request_t *r, struct gate *gate);
+static ngx_int_t shop_tell(ngx_http_request_t *r, const struct gate_said *said, struct span signature);
 static ngx_int_t header_tell(ngx_http_request_t *r, struct span name, struct span lowcase, struct span value);
 
 ngx_int_t gate_on_read(ngx_http_request_t *r)
@@ -60,9 +62,9 @@ ngx_int_t gate_on_rewrite(ngx_http_request_t *r)
 
 ngx_int_t gate_handler(ngx_http_request_t *r)
 {
-    const struct gate_conf *conf = conf_loc(r)->gate;
+    const struct gate_conf *conf = conf_loc(r)->verify == NULL ? conf_loc(r)->gate : NULL;
     if (conf == NULL)
-        return NGX_DECLINED;
+        return verify_is_on(r) ? verify_allow(r, NULL, SPAN_NONE) : NGX_DECLINED;
     struct request *request = request_of(r);
     if (request == NULL)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
@@ -82,7 +84,8 @@ static ngx_int_t gate_enter(ngx_http_request_t *r, struct request *request, cons
 static bool is_preflight(ngx_http_request_t *r)
 {
     const struct sent *sent = &request_of(r)->sent;
-    return r->method == NGX_HTTP_OPTIONS && sent->origin.data != NULL && sent->cors_method.data != NULL;
+    return verify_method(r) == NGX_HTTP_OPTIONS && sent->origin.data != NULL &&
+           sent->cors_method.data != NULL;
 }
 
 static bool main_stands_before(ngx_http_request_t *r, const struct gate_conf *conf)
@@ -281,10 +284,7 @@ static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate)
     gate_count(r, gate->outcome);
     if (!gate_goes_on(gate->outcome))
         return gate_refuse(r, gate);
-    if (gate->outcome != GATE_PREFLIGHT && gate_tell_shop(r, gate) != NGX_OK)
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    request_of(r)->gate = NULL; /* should the request come to another gate, it is judged anew */
-    return NGX_DECLINED;
+    return gate_let_by(r, gate);
 }
 
 static void gate_note_down(struct gate_note *note, const struct gate *gate)
@@ -295,9 +295,9 @@ static void gate_note_down(struct gate_note *note, const struct gate *gate)
         note->session = gate->passes.of[gate->at];
 }
 
-static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate *gate)
+static ngx_int_t gate_let_by(ngx_http_request_t *r, struct gate *gate)
 {
-    struct gate_said said = {.room = gate->line};
+    struct gate_said said = {.room = gate->outcome != GATE_PREFLIGHT ? gate->line : SPAN_NONE};
     if (gate->at < gate->passes.count) {
         const struct pass_claims *pass = &gate->passes.of[gate->at];
         pass_id_write(pass, gate->session);
@@ -305,12 +305,21 @@ static ngx_int_t gate_tell_shop(ngx_http_request_t *r, struct gate *gate)
         said = (struct gate_said){
             pass->room, {gate->tier, sizeof(gate->tier)}, {gate->session, sizeof(gate->session)}, pass->uid};
     }
-    struct span signature = gate_sign(r, &said, gate->signature);
+    struct span signature =
+        gate->outcome != GATE_PREFLIGHT ? gate_sign(r, &said, gate->signature) : SPAN_NONE;
+    if (verify_is_on(r))
+        return verify_allow(r, &said, signature);
+    request_of(r)->gate = NULL; /* should the request come to another gate, it is judged anew */
+    return shop_tell(r, &said, signature) == NGX_OK ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
+}
+
+static ngx_int_t shop_tell(ngx_http_request_t *r, const struct gate_said *said, struct span signature)
+{
     if (headers_begin(r) != NGX_OK ||
-        header_tell(r, SPAN("X-Weir-Room"), SPAN("x-weir-room"), said.room) != NGX_OK ||
-        header_tell(r, SPAN("X-Weir-User"), SPAN("x-weir-user"), said.user) != NGX_OK ||
-        header_tell(r, SPAN("X-Weir-Session"), SPAN("x-weir-session"), said.session) != NGX_OK ||
-        header_tell(r, SPAN("X-Weir-Tier"), SPAN("x-weir-tier"), said.tier) != NGX_OK)
+        header_tell(r, SPAN("X-Weir-Room"), SPAN("x-weir-room"), said->room) != NGX_OK ||
+        header_tell(r, SPAN("X-Weir-User"), SPAN("x-weir-user"), said->user) != NGX_OK ||
+        header_tell(r, SPAN("X-Weir-Session"), SPAN("x-weir-session"), said->session) != NGX_OK ||
+        header_tell(r, SPAN("X-Weir-Tier"), SPAN("x-weir-tier"), said->tier) != NGX_OK)
         return NGX_ERROR;
     return header_tell(r, SPAN("X-Weir-Signature"), SPAN("x-weir-signature"), signature);
 }

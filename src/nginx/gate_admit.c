@@ -12,6 +12,7 @@
 #include "nginx/gate_refuse.h"
 #include "nginx/identity.h"
 #include "nginx/request.h"
+#include "nginx/verify.h"
 
 static enum gate_move admit_enter(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move admit_touch(ngx_http_request_t *r, struct gate *gate);
@@ -22,8 +23,8 @@ static struct visitor visitor_to_admit(ngx_http_request_t *r, struct gate_note *
 bool gate_may_admit(ngx_http_request_t *r, const struct gate *gate)
 {
     const struct gate_note *note = gate_note_of(r);
-    return r == r->main && r->method == NGX_HTTP_GET && gate_is_navigation(r) && !gate->passes.are_disputed &&
-           note != NULL && note->given_count < GATE_GIVEN_MAX;
+    return r == r->main && r->method == NGX_HTTP_GET && !verify_is_on(r) && gate_is_navigation(r) &&
+           !gate->passes.are_disputed && note != NULL && note->given_count < GATE_GIVEN_MAX;
 }
 
 enum gate_move gate_admit(ngx_http_request_t *r, struct gate *gate)

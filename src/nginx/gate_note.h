@@ -39,7 +39,11 @@ struct gate_note {
     struct visitor visitor;
     struct pass_given given[GATE_GIVEN_MAX]; /* passes that go out with the answer */
     size_t given_count;
-    bool has_session; /* of the pass that it went on with */
+    struct {
+        bool is_on, redirects;
+        ngx_uint_t method; /* of the request that is asked about: NGX_HTTP_GET, HEAD, OPTIONS or UNKNOWN */
+    } verify;              /* weir_verify: it is only a question */
+    bool has_session;      /* of the pass that it went on with */
     struct pass_claims session;
 };
 

@@ -8,10 +8,12 @@
 #include "nginx/reply.h"
 #include "nginx/request.h"
 #include "nginx/text.h"
+#include "nginx/verify.h"
 
 #define RETURN_MAX 2048 /* of the address to come back to; a longer one is not worth the header */
 
 static ngx_int_t refusal_send(ngx_http_request_t *r, const struct gate *gate);
+static ngx_int_t question_deny(ngx_http_request_t *r, struct span address);
 static struct span page_address(ngx_http_request_t *r, const struct gate *gate, bool comes_back);
 static bool is_local(ngx_str_t address);
 static ngx_int_t redirect_send(ngx_http_request_t *r, struct span address);
@@ -19,7 +21,7 @@ static ngx_int_t redirect_send(ngx_http_request_t *r, struct span address);
 bool gate_is_navigation(ngx_http_request_t *r)
 {
     const struct sent *sent = &request_of(r)->sent;
-    if (!(r->method & (NGX_HTTP_GET | NGX_HTTP_HEAD)))
+    if (!(verify_method(r) & (NGX_HTTP_GET | NGX_HTTP_HEAD)))
         return false;
     if (sent->fetch_mode.data != NULL)
         return span_equal(sent->fetch_mode, SPAN("navigate"));
@@ -39,11 +41,21 @@ ngx_int_t gate_refuse(ngx_http_request_t *r, const struct gate *gate)
 
 static ngx_int_t refusal_send(ngx_http_request_t *r, const struct gate *gate)
 {
-    if (gate->line.len > 0 && gate_is_navigation(r))
+    if (gate->line.len > 0 && gate_is_navigation(r) && verify_redirects(r))
         return redirect_send(r, page_address(r, gate, true));
     if (gate->outcome == GATE_UNAVAILABLE)
         return reply_error(r, ERROR_ENGINE_UNAVAILABLE, 0);
+    if (verify_is_on(r))
+        return question_deny(r, page_address(r, gate, gate_is_navigation(r)));
     return reply_error_with_redirect(r, ERROR_ADMISSION_REQUIRED, page_address(r, gate, false));
+}
+
+/* What proxies take for "no", and some for "sign in first". */
+static ngx_int_t question_deny(ngx_http_request_t *r, struct span address)
+{
+    if (reply_header(r, SPAN("WWW-Authenticate"), SPAN("Bearer")) != NGX_OK)
+        return NGX_HTTP_INTERNAL_SERVER_ERROR;
+    return reply_json(r, NGX_HTTP_UNAUTHORIZED, reply_envelope(r, ERROR_ADMISSION_REQUIRED, 0, address));
 }
 
 /* An empty span: there is none, or out of memory. */

@@ -15,6 +15,7 @@
 #include "nginx/pass_conf.h"
 #include "nginx/rooms.h"
 #include "nginx/secret.h"
+#include "nginx/verify.h"
 #include "nginx/worker.h"
 #include "nginx/zone.h"
 
