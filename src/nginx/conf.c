@@ -70,6 +70,7 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
         conf->handler = above->handler;
         conf->verify = above->verify;
         conf->is_api = above->is_api;
+        conf->is_lobby = above->is_lobby;
         conf->jwks_tier = above->jwks_tier;
     }
     if (conf->handler == api_admin_handler) /* no other site's page has any business there */
@@ -77,6 +78,7 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
     if (conf->gate != NULL) {
         struct srv_conf *server = ngx_http_conf_get_module_srv_conf(cf, ngx_http_weir_module);
         server->has_gate = true;
+        gate_conf_look(cf);
     }
     conf_install(cf, conf);
     return NGX_CONF_OK;
@@ -150,6 +152,12 @@ char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     struct loc_conf *conf = data;
     if (conf->handler != NULL)
         return "stands in a location that has a weir_api, a weir_page or a weir_verify already";
+    if (cf->args->nelts == 2) {
+        ngx_str_t *words = cf->args->elts;
+        if (!span_equal(span_of_str(words[1]), SPAN("lobby")))
+            return "knows only lobby";
+        conf->is_lobby = true;
+    }
     conf->handler = page_handler;
     conf_note_need(cf);
     return location_check(cf, "weir_page");

@@ -91,6 +91,7 @@ struct loc_conf {
     struct verify_conf *verify;     /* of weir_verify in this very location */
     ngx_http_handler_pt handler;    /* of weir_api, weir_page or weir_verify in this very location */
     bool is_api;
+    bool is_lobby; /* weir_page lobby */
     int jwks_tier; /* of weir_api jwks; 0: both */
 };
 

@@ -97,9 +97,12 @@
               "with a token of weir_admin_token_file; without such a file it answers 404, and weir_cors "  \
               "does not apply there. In such a location the request body is limited to 16 KiB "            \
               "whatever client_max_body_size says, and tokens in the query are masked in the logs.")       \
-    DIRECTIVE("weir_page", "weir_page;", "none", "location", NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS,          \
-              NGX_HTTP_LOC_CONF_OFFSET, conf_page_directive,                                               \
-              "Serves the waiting page for `/queue/{room}` in a location such as `/queue/`.")              \
+    DIRECTIVE("weir_page", "weir_page [lobby];", "none", "location",                                       \
+              NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1, NGX_HTTP_LOC_CONF_OFFSET,              \
+              conf_page_directive,                                                                         \
+              "Serves the waiting page for `/queue/{room}` in a location such as `/queue/`. With "         \
+              "`lobby` the path names the event, and the room is `lobby:` and its name: `/vwr/{event}` "   \
+              "in a location such as `/vwr/`.")                                                            \
     DIRECTIVE("weir_gate",                                                                                 \
               "weir_gate [tier=N] room=NAME|$variable|* ... [page=PREFIX] "                                \
               "[body=FIELD] | off;",                                                                       \
@@ -113,12 +116,12 @@
               "room's cookie, as `Authorization: Bearer`, or in the field FIELD of a JSON body of up to "  \
               "16 KiB. A browser's navigation without one joins the first room: where there is room it "   \
               "goes through, and the answer sets the pass; else it is sent to the waiting page (PREFIX "   \
-              "and the room's name; PREFIX is `/queue/` if not said). Any other request without one "      \
-              "gets 403. Gate the server as a whole and switch it off where the way is free. What goes "   \
-              "on to the shop carries X-Weir-Room, X-Weir-User, X-Weir-Session and X-Weir-Tier; "          \
-              "whatever a client sent under such names is removed. (`return` answers before any gate is "  \
-              "reached: what it says is for everybody.) `$weir_gate` says how a request fared, for the "   \
-              "access log.")                                                                               \
+              "and the room's name; PREFIX is `/queue/` if not said; with a variable in it, it is the "    \
+              "whole path). Any other request without one gets 403. Gate the server as a whole and "       \
+              "switch it off where the way is free. What goes on to the shop carries X-Weir-Room, "        \
+              "X-Weir-User, X-Weir-Session and X-Weir-Tier; whatever a client sent under such names is "   \
+              "removed. (`return` answers before any gate is reached: what it says is for everybody.) "    \
+              "`$weir_gate` says how a request fared, for the access log.")                                \
     DIRECTIVE("weir_bypass", "weir_bypass $variable ... | off;", "off", "http, server, location",          \
               NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                 \
               NGX_HTTP_LOC_CONF_OFFSET, gate_bypass_directive,                                             \

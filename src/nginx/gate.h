@@ -13,8 +13,8 @@ struct gate_conf {
     ngx_http_complex_value_t rooms[GATE_ROOMS_MAX];
     ngx_uint_t room_count;
     int tier; /* that a pass must have at least; 0: the one that its room gives now */
-    ngx_str_t
-        page; /* what stands before the room's name in the address of its waiting page; `room=*`: the whole address */
+    /* Stands before the room's name in the address of its waiting page; with a variable in it, or `room=*`, it is all of it. */
+    ngx_http_complex_value_t page;
     ngx_str_t field; /* of a JSON body in which a pass may come; empty: the body is not read */
 };
 
@@ -26,6 +26,12 @@ ngx_int_t gate_conf_init(ngx_conf_t *cf, struct main_conf *conf);
 
 /* Once everything is read: gates name rooms that exist and that give passes of their tier. */
 ngx_int_t gate_conf_check(ngx_conf_t *cf, struct main_conf *conf);
+
+/* A location is read, and stands behind the gate: says in the log where that does not help. */
+void gate_conf_look(ngx_conf_t *cf);
+
+/* Whether this path can go into a header and into JSON as it is, and names no other site. */
+bool gate_page_is_safe(ngx_str_t page);
 
 ngx_int_t gate_add_variables(ngx_conf_t *cf);
 

@@ -19,11 +19,11 @@ struct gate_mention {
 static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t word);
 static char *gate_room(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t room);
 static char *gate_tier(struct gate_conf *gate, ngx_str_t tier);
-static char *gate_page(struct gate_conf *gate, ngx_str_t page);
+static char *gate_page(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t page);
 static char *gate_field(struct gate_conf *gate, ngx_str_t field);
 static char *gate_finish(ngx_conf_t *cf, struct gate_conf *gate);
 static char *rooms_mention(ngx_conf_t *cf, const struct gate_conf *gate);
-static bool is_path(ngx_str_t text);
+static uintptr_t page_returned(ngx_conf_t *cf);
 
 char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
@@ -55,7 +55,7 @@ static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t wo
     if (conf_parameter(&word, "tier=", &value))
         return gate_tier(gate, value);
     if (conf_parameter(&word, "page=", &value))
-        return gate_page(gate, value);
+        return gate_page(cf, gate, value);
     if (conf_parameter(&word, "body=", &value))
         return gate_field(gate, value);
     return "knows tier=N, room=NAME, room=$variable, room=*, page=PREFIX, body=FIELD and off";
@@ -85,14 +85,16 @@ static char *gate_tier(struct gate_conf *gate, ngx_str_t tier)
     return NGX_CONF_OK;
 }
 
-static char *gate_page(struct gate_conf *gate, ngx_str_t page)
+static char *gate_page(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t page)
 {
-    if (gate->page.data != NULL)
+    ngx_http_compile_complex_value_t compile = {.cf = cf, .value = &page, .complex_value = &gate->page};
+    if (gate->page.value.data != NULL)
         return "takes one page";
-    if (!is_path(page))
+    if (page.len == 0 || ngx_http_compile_complex_value(&compile) != NGX_OK)
+        return page.len == 0 ? "takes as page=PREFIX a path" : NGX_CONF_ERROR;
+    if (gate->page.lengths == NULL && !(gate_page_is_safe(page) && page.data[page.len - 1] == '/'))
         return "takes as page=PREFIX a path that begins and ends with / and has no more than letters, digits "
-               "and - _ . ~ in it";
-    gate->page = page;
+               "and - _ . ~ : in it";
     return NGX_CONF_OK;
 }
 
@@ -117,8 +119,8 @@ static char *gate_finish(ngx_conf_t *cf, struct gate_conf *gate)
             gate->room_count = 0;
             return NGX_CONF_OK;
         }
-    if (gate->page.data == NULL)
-        gate->page = (ngx_str_t)ngx_string("/queue/");
+    if (gate->page.value.data == NULL)
+        gate->page.value = (ngx_str_t)ngx_string("/queue/");
     return rooms_mention(cf, gate);
 }
 
@@ -196,15 +198,50 @@ ngx_int_t gate_conf_check(ngx_conf_t *cf, struct main_conf *conf)
     return NGX_OK;
 }
 
-/* It goes into a header and into JSON as it is. */
-static bool is_path(ngx_str_t text)
+bool gate_page_is_safe(ngx_str_t page)
 {
-    if (text.len < 1 || text.len > 256 || text.data[0] != '/' || text.data[text.len - 1] != '/')
+    if (page.len < 1 || page.len > 256 || page.data[0] != '/')
         return false;
-    for (size_t i = 0; i < text.len; i++) {
-        u_char c = text.data[i];
-        if (!ascii_is_alnum((char)c) && ngx_strchr("-_.~/", c) == NULL)
+    for (size_t i = 0; i < page.len; i++) {
+        u_char c = page.data[i];
+        if (c == '\0' || (!ascii_is_alnum((char)c) && ngx_strchr("-_.~:/", c) == NULL))
             return false;
     }
-    return text.len < 2 || text.data[1] != '/';
+    return page.len < 2 || page.data[1] != '/';
+}
+
+/* `return` answers in the rewrite phase, before any gate. A refusal or a redirect gives nothing away; a page does. */
+void gate_conf_look(ngx_conf_t *cf)
+{
+    ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    uintptr_t status =
+        core->noname ? 0 : page_returned(cf); /* an `if` shares the code of the location it stands in */
+    if (status > 0)
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "weir: \"return %ui\" in the gated %s \"%V\" answers before the gate is reached: "
+                      "everybody sees it",
+                      (ngx_uint_t)status, core->name.len > 0 ? "location" : "server", &core->name);
+}
+
+/*
+ * The status of a `return` that shows something; 0 if there is none. What the rewrite module has compiled is a row of pieces that each
+ * begin with the function that runs them, and the row is the first thing in its configuration.
+ */
+static uintptr_t page_returned(ngx_conf_t *cf)
+{
+    ngx_http_conf_ctx_t *context = cf->ctx;
+    ngx_array_t *codes = NULL;
+    for (ngx_uint_t i = 0; cf->cycle->modules[i] != NULL; i++)
+        if (ngx_strcmp(cf->cycle->modules[i]->name, "ngx_http_rewrite_module") == 0)
+            codes = *(ngx_array_t **)context->loc_conf[cf->cycle->modules[i]->ctx_index];
+    if (codes == NULL)
+        return 0;
+    for (size_t at = 0; at + sizeof(ngx_http_script_return_code_t) <= codes->nelts; at += sizeof(void *)) {
+        const ngx_http_script_return_code_t *code =
+            (const ngx_http_script_return_code_t *)(void *)((u_char *)codes->elts + at);
+        if (code->code == ngx_http_script_return_code && code->status >= NGX_HTTP_OK &&
+            code->status < NGX_HTTP_SPECIAL_RESPONSE && code->status != NGX_HTTP_NO_CONTENT)
+            return code->status;
+    }
+    return 0;
 }

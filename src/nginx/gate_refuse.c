@@ -41,13 +41,15 @@ ngx_int_t gate_refuse(ngx_http_request_t *r, const struct gate *gate)
 
 static ngx_int_t refusal_send(ngx_http_request_t *r, const struct gate *gate)
 {
-    if (gate->line.len > 0 && gate_is_navigation(r) && verify_redirects(r))
-        return redirect_send(r, page_address(r, gate, true));
+    bool is_page = gate->line.len > 0 && gate_is_navigation(r);
+    struct span address = page_address(r, gate, is_page);
+    if (is_page && address.len > 0 && verify_redirects(r))
+        return redirect_send(r, address);
     if (gate->outcome == GATE_UNAVAILABLE)
         return reply_error(r, ERROR_ENGINE_UNAVAILABLE, 0);
     if (verify_is_on(r))
-        return question_deny(r, page_address(r, gate, gate_is_navigation(r)));
-    return reply_error_with_redirect(r, ERROR_ADMISSION_REQUIRED, page_address(r, gate, false));
+        return question_deny(r, address);
+    return reply_error_with_redirect(r, ERROR_ADMISSION_REQUIRED, address);
 }
 
 /* What proxies take for "no", and some for "sign in first". */
@@ -61,13 +63,17 @@ static ngx_int_t question_deny(ngx_http_request_t *r, struct span address)
 /* An empty span: there is none, or out of memory. */
 static struct span page_address(ngx_http_request_t *r, const struct gate *gate, bool comes_back)
 {
-    const ngx_str_t *page = &gate->conf->page;
-    bool has_page = gate->line.len > 0 || gate->conf->room_count == 0;
-    ngx_buf_t *text = has_page ? reply_buffer(r, page->len + gate->line.len + 16 + 3 * RETURN_MAX) : NULL;
+    ngx_str_t page;
+    bool is_whole = gate->conf->page.lengths != NULL || gate->conf->room_count == 0;
+    if (ngx_http_complex_value(r, (ngx_http_complex_value_t *)&gate->conf->page, &page) != NGX_OK ||
+        !gate_page_is_safe(page) || (!is_whole && gate->line.len == 0))
+        return SPAN_NONE;
+    ngx_buf_t *text = reply_buffer(r, page.len + gate->line.len + 16 + 3 * RETURN_MAX);
     if (text == NULL)
         return SPAN_NONE;
-    text_add(text, span_of_str(*page));
-    text_add(text, gate->line);
+    text_add(text, span_of_str(page));
+    if (!is_whole)
+        text_add(text, gate->line);
     if (comes_back && is_local(r->unparsed_uri)) {
         TEXT_ADD(text, "?return=");
         text->last = (u_char *)ngx_escape_uri(text->last, r->unparsed_uri.data, r->unparsed_uri.len,
@@ -85,7 +91,7 @@ static bool is_local(ngx_str_t address)
 
 static ngx_int_t redirect_send(ngx_http_request_t *r, struct span address)
 {
-    if (address.len == 0 || reply_header(r, SPAN("Location"), address) != NGX_OK)
+    if (reply_header(r, SPAN("Location"), address) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     return reply_empty(r, NGX_HTTP_MOVED_TEMPORARILY);
 }

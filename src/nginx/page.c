@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The page is part of the module and the same bytes for everybody; nothing that a visitor sent is in it. Its script and its
- * style are inside it, and the policy allows exactly those two by their hash: nothing else runs, wherever it came from.
+ * The page is part of the module and, within a location, the same bytes for everybody; nothing that a visitor sent is in it.
+ * Its script and its style are inside it, and the policy allows exactly those two by their hash: nothing else runs, wherever it
+ * came from.
  *
  * A room that does not exist has no page, unless a join would make the room.
  */
 #include "nginx/page.h"
 
+#include "base/must.h"
 #include "base/room_id.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
@@ -18,12 +20,17 @@ extern const size_t weir_page_waiting_len;
 
 #define POLICY_MAX 512
 
+static const struct span lobby = SPAN("lobby:"), mark = SPAN("data-prefix=\"");
+
 static struct span policy;
+static size_t prefix_at; /* in the page: where its script is told what stands before the room's name */
 
 static struct span element_find(struct span page, struct span open, struct span close);
 static u_char *hash_write(u_char *at, struct span text);
+static bool room_is_named(ngx_http_request_t *r, struct span *room);
 static void page_go_on(ngx_http_request_t *r);
 static ngx_int_t page_send(ngx_http_request_t *r);
+static ngx_int_t page_body(ngx_http_request_t *r, struct span prefix);
 static ngx_int_t page_headers(ngx_http_request_t *r);
 
 ngx_int_t page_init(ngx_conf_t *cf)
@@ -39,6 +46,9 @@ ngx_int_t page_init(ngx_conf_t *cf)
     at = ngx_sprintf(at, "; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; "
                          "frame-ancestors 'none'");
     policy = (struct span){(const char *)text, (size_t)(at - text)};
+    const char *found = memmem(page.data, page.len, mark.data, mark.len);
+    must(found != NULL);
+    prefix_at = (size_t)(found - page.data) + mark.len;
     return NGX_OK;
 }
 
@@ -74,7 +84,7 @@ ngx_int_t page_handler(ngx_http_request_t *r)
     ngx_int_t rc = ngx_http_discard_request_body(r);
     if (rc != NGX_OK)
         return rc;
-    if (!request_tail(r, &room) || !room_id_is_valid(room))
+    if (!request_tail(r, &room) || !room_is_named(r, &room))
         return NGX_HTTP_NOT_FOUND;
     request->call.engine.op = ENGINE_SETTINGS;
     request->call.engine.room = room;
@@ -82,6 +92,19 @@ ngx_int_t page_handler(ngx_http_request_t *r)
     if (call_submit(r, &request->call, page_go_on))
         page_go_on(r);
     return NGX_DONE;
+}
+
+/* In the page of lobbies the path names the event. */
+static bool room_is_named(ngx_http_request_t *r, struct span *room)
+{
+    if (conf_loc(r)->is_lobby && room->len <= ROOM_ID_MAX) {
+        u_char *name = ngx_pnalloc(r->pool, lobby.len + room->len);
+        if (name == NULL)
+            return false;
+        ngx_memcpy(ngx_cpymem(name, lobby.data, lobby.len), room->data, room->len);
+        *room = (struct span){(const char *)name, lobby.len + room->len};
+    }
+    return room_id_is_valid(*room);
 }
 
 static void page_go_on(ngx_http_request_t *r)
@@ -92,23 +115,42 @@ static void page_go_on(ngx_http_request_t *r)
 
 static ngx_int_t page_send(ngx_http_request_t *r)
 {
-    ngx_buf_t *body = ngx_calloc_buf(r->pool);
-    if (body == NULL || page_headers(r) != NGX_OK)
+    const struct span prefix = conf_loc(r)->is_lobby ? lobby : SPAN("");
+    if (page_headers(r) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     r->headers_out.status = NGX_HTTP_OK;
-    r->headers_out.content_length_n = (off_t)weir_page_waiting_len;
+    r->headers_out.content_length_n = (off_t)(weir_page_waiting_len + prefix.len);
     ngx_str_set(&r->headers_out.content_type, "text/html; charset=utf-8");
     r->headers_out.content_type_len = sizeof("text/html") - 1;
     ngx_int_t rc = ngx_http_send_header(r);
     if (rc == NGX_ERROR || rc > NGX_OK || r->header_only)
         return rc;
-    body->memory = 1;
-    body->pos = (u_char *)weir_page_waiting;
-    body->last = body->pos + weir_page_waiting_len;
-    body->last_buf = r == r->main;
-    body->last_in_chain = 1;
-    ngx_chain_t out = {body, NULL};
-    return ngx_http_output_filter(r, &out);
+    return page_body(r, prefix);
+}
+
+static ngx_int_t page_body(ngx_http_request_t *r, struct span prefix)
+{
+    const char *page = (const char *)weir_page_waiting;
+    const struct span parts[] = {
+        {page, prefix_at}, prefix, {page + prefix_at, weir_page_waiting_len - prefix_at}};
+    ngx_chain_t chain[3], *last = NULL;
+    for (size_t i = 0; i < 3; i++) {
+        if (parts[i].len == 0)
+            continue;
+        ngx_buf_t *piece = ngx_calloc_buf(r->pool);
+        if (piece == NULL)
+            return NGX_ERROR;
+        piece->memory = 1;
+        piece->pos = (u_char *)parts[i].data;
+        piece->last = piece->pos + parts[i].len;
+        chain[i] = (ngx_chain_t){piece, NULL};
+        if (last != NULL)
+            last->next = &chain[i];
+        last = &chain[i];
+    }
+    last->buf->last_buf = r == r->main;
+    last->buf->last_in_chain = 1;
+    return ngx_http_output_filter(r, chain);
 }
 
 static ngx_int_t page_headers(ngx_http_request_t *r)

@@ -200,6 +200,20 @@ def test_a_gate_names_a_room_that_gives_passes_of_its_tier(weir):
     assert server.check_conf()[0]
 
 
+@pytest.mark.parametrize("inside, warns", [
+    ("return 200 secret;", True), ("if ($arg_x) { return 200 secret; }", True), ("set $a b; rewrite ^/y /z; return 202 secret;", True),
+    ("return 204;", False), ("return 301 /y;", False), ("return 404 nothing;", False), ("if ($arg_x) { return 403; }", False),
+    ("weir_gate off; return 200 public;", False), ("weir_bypass $arg_x; rewrite ^ /y last;", False), ("set $a b;", False),
+])
+def test_a_page_returned_before_the_gate_is_warned_of(weir, inside, warns):
+    gate = "" if "weir_gate" in inside else "weir_gate room=room;"
+    server = weir(start=False, rooms=ROOMS, server=f"location /x/ {{ {gate} {inside} }}")
+    accepted, said = server.check_conf()
+    assert accepted
+    assert ("answers before the gate" in said) == warns, said
+    assert not warns or '"/x/"' in said and said.count("answers before") == 1
+
+
 def test_a_gate_names_a_room_that_exists(weir):
     server = weir(start=False, rooms=ROOMS, gate="rom")
     said = refusal(server)

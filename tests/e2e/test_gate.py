@@ -60,6 +60,14 @@ SERVER = """
         location /asks/ {{ weir_gate room=shop; auth_request /auth/check; proxy_pass http://127.0.0.1:{echo}; }}
         location /asks-held/ {{ weir_gate room=held; auth_request /auth/held; proxy_pass http://127.0.0.1:{echo}; }}
         location = /auth/held {{ weir_gate room=held; proxy_pass http://127.0.0.1:{echo}; }}
+        location /asks-who/ {{
+            weir_gate room=shop;
+            auth_request /who;
+            auth_request_set $who $upstream_http_x_who;
+            weir_user $who;
+            proxy_pass http://127.0.0.1:{echo};
+        }}
+        location = /who {{ weir_gate off; proxy_pass http://127.0.0.1:{echo}; }}
         location /auth/ {{ weir_gate room=shop; proxy_pass http://127.0.0.1:{echo}; }}
         location /broken/ {{ weir_gate room=shop; error_page 502 =200 /in/oops; proxy_pass http://127.0.0.1:1; }}
         location /hall/ {{ weir_gate tier=2 room=shop; proxy_pass http://127.0.0.1:{echo}; }}
@@ -93,6 +101,7 @@ SECOND = """
 @pytest.fixture(scope="module")
 def echo():
     shop = Shop()
+    shop.answer_headers["/who"] = [("X-Who", "alice")]
     shop.answer_headers["/accel/"] = [("X-Accel-Redirect", "/static/secret.txt")]
     yield shop.port
     shop.close()
@@ -638,6 +647,13 @@ def test_a_pass_of_an_identity_is_theirs_alone(server):
     assert of_weir(client.get("/user/", headers=alice))["x-weir-user"] == "alice"
     assert_turned_away(client.get("/user/", headers=mallory))
     assert_turned_away(client.get("/user/"))
+
+
+def test_what_an_auth_module_finds_out_is_known_to_the_gate(server, insider, visitor):
+    alice = enter(server, "shop", "/signed-in/", {"X-User-Id": "alice"})
+    assert of_weir(alice.get("/asks-who/"))["x-weir-user"] == "alice"
+    assert_turned_away(insider.get("/asks-who/"))
+    assert of_weir(visitor.get("/asks-who/", headers={"Accept": "text/html"}))["x-weir-user"] == "alice"
 
 
 def test_an_anonymous_pass_is_nobodys_who_is_signed_in(insider):

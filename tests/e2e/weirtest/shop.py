@@ -41,7 +41,10 @@ class Shop:
             protocol_version = "HTTP/1.1"
 
             def answer(self):
-                shop.serve(self)
+                try:
+                    shop.serve(self)
+                except (BrokenPipeError, ConnectionResetError):
+                    self.close_connection = True  # whoever asked has gone
 
             do_GET = do_POST = do_HEAD = do_OPTIONS = do_PUT = do_PATCH = do_DELETE = answer
 
