@@ -104,7 +104,7 @@ static void drop_room(struct replay *replay, uint32_t index)
 /* Few for a small record, or rooms that take turns would take the zone's last pages from each other with every one. */
 static uint32_t pages_for(struct span body)
 {
-    size_t pages = 32 + body.len / 16;
+    size_t pages = ROOM_SPARE_PAGES + body.len / 16;
 
     return pages < ROOM_APPLY_PAGES ? (uint32_t)pages : ROOM_APPLY_PAGES;
 }
@@ -283,6 +283,17 @@ static int forget_lost(struct disk *disk)
     return error == 0 ? disk->sync_folder(disk) : error;
 }
 
+/*
+ * Every start begins a segment, and a start may fail for other reasons before a worker could take a snapshot: a loop of those
+ * must not fill the disk. Where there is no space for one now, a worker tries later.
+ */
+static int compact_if_due(struct local_engine *local)
+{
+    int error = snapshot_is_due(local->zone) ? snapshot_take_now(local) : 0;
+
+    return log_trouble(local->zone->log) == LOG_BROKEN ? error : 0;
+}
+
 static int go_on(struct local_engine *local, const struct log_options *options, uint64_t wall_ms,
                  const struct local_recovery *recovery)
 {
@@ -308,6 +319,8 @@ static int go_on(struct local_engine *local, const struct log_options *options, 
         error = log_sync(zone->log, local->disk, wall_ms);
     if (error == 0 && recovery->scan.had_failed)
         error = mend_failed(local);
+    else if (error == 0)
+        error = compact_if_due(local);
     return error == 0 && recovery->has_lost ? forget_lost(local->disk) : error;
 }
 

@@ -141,8 +141,7 @@ static int snapshot_go_on(struct local_engine *local)
     return len == 0 ? 0 : write_record(local, RECORD_ROOM, len);
 }
 
-/* The journal since the last snapshot has grown to more than what a new one would replace. */
-static bool is_time(const struct local_zone *zone)
+bool snapshot_is_due(const struct local_zone *zone)
 {
     uint64_t grown = log_end(zone->log) - zone->snapshot;
     uint64_t segment = log_options(zone->log).segment_bytes;
@@ -154,11 +153,11 @@ static bool may_begin(struct local_engine *local, uint64_t now_ms)
 {
     struct local_zone *zone = local->zone;
 
-    if (!zone_is_recorded(zone) || !is_time(zone) || now_ms - zone->snapshot_tried_ms < RETRY_MS)
+    if (!zone_is_recorded(zone) || !snapshot_is_due(zone) || now_ms - zone->snapshot_tried_ms < RETRY_MS)
         return false;
     if (!lock_try(&zone->snapshot_lock))
         return false;
-    if (is_time(zone))
+    if (snapshot_is_due(zone))
         return true;
     lock_release(&zone->snapshot_lock);
     return false;

@@ -147,6 +147,9 @@ bool slot_record(struct local_engine *local, struct slot *slot);
 
 /* ---- local_snapshot.c ---- */
 
+/* The journal since the last snapshot has grown to more than what a new one would replace. */
+bool snapshot_is_due(const struct local_zone *zone);
+
 /* Goes on with a snapshot, or begins one if it is time: a bounded piece of work, once a tick. */
 void snapshot_step(struct local_engine *local, uint64_t now_ms);
 

@@ -221,9 +221,12 @@ ngx_int_t zone_put_rooms(struct main_conf *conf, ngx_log_t *log)
         enum error error = local_zone_put_room(conf->zone, span_of_str(rooms[i].name), &rooms[i].settings);
         if (error == ERROR_NONE)
             continue;
-        ngx_log_error(NGX_LOG_EMERG, log, 0, "the room \"%V\" cannot be set up: %s", &rooms[i].name,
-                      error == ERROR_QUEUE_FULL ? "weir_zone has no place for another room"
-                                                : error_info(error)->meaning);
+        ngx_log_error(
+            NGX_LOG_EMERG, log, 0, "the room \"%V\" cannot be set up: %s", &rooms[i].name,
+            error == ERROR_QUEUE_FULL
+                ? "weir_zone has no place for another room: say a higher rooms=N, or delete one that is not "
+                  "needed any more (the journal keeps rooms that the configuration no longer names)"
+                : error_info(error)->meaning);
         return NGX_ERROR;
     }
     return NGX_OK;

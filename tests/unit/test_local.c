@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The local engine: rooms in shared memory, and processes that die in them. */
+#include "disk_sim.h"
 #include "rig.h"
 
 #include "engine/local.h"
@@ -744,6 +745,40 @@ static void a_worker_killed_while_deleting_a_room_loses_no_page(void **state)
     }
 }
 
+/* ---- a journal's folder ---- */
+
+static void count_segment(void *context, const char *name)
+{
+    bool is_snapshot;
+    uint64_t first;
+
+    *(uint32_t *)context += frame_name_read(name, &is_snapshot, &first) && !is_snapshot;
+}
+
+/* Each begins a segment, and none lives long enough for a worker to take a snapshot. */
+static void starts_that_fail_again_and_again_do_not_fill_the_disk(void **state)
+{
+    static const struct log_options options = {SYNC_INTERVAL, 1000, LOG_SEGMENT_LEAST, LOG_SEGMENT_LEAST / 4};
+    struct settings settings = patient();
+    struct disk_sim *sim = disk_sim_new();
+    struct disk *disk = disk_sim_disk(sim);
+    struct local_recovery recovery;
+    (void)state;
+
+    for (int start = 0; start < 30; start++) {
+        uint32_t segments = 0;
+        struct fixture f = fixture_new(3, 256, false, &settings);
+        assert_true(local_zone_recover(f.zone, disk, &options, 1, &recovery));
+        assert_int_equal(recovery.rooms, start > 0);
+        assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings), ERROR_NONE);
+        assert_int_equal(local_zone_close(f.zone, disk, 1), 0);
+        assert_int_equal(disk->list(disk, count_segment, &segments), 0);
+        assert_in_range(segments, 1, 4);
+        fixture_free(&f);
+    }
+    disk_sim_free(sim);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -759,6 +794,7 @@ int main(void)
         cmocka_unit_test(a_maker_killed_anywhere_leaves_no_room_or_a_whole_one),
         cmocka_unit_test(a_worker_killed_while_moving_pages_loses_none),
         cmocka_unit_test(a_worker_killed_while_deleting_a_room_loses_no_page),
+        cmocka_unit_test(starts_that_fail_again_and_again_do_not_fill_the_disk),
     };
     return cmocka_run_group_tests_name("local", tests, NULL, NULL);
 }
