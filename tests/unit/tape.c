@@ -212,6 +212,12 @@ void assert_same_room(const struct room *live, const struct room *copy, const ch
         a.last_called != b.last_called || a.settings_version != b.settings_version ||
         a.is_settings_from_api != b.is_settings_from_api || live->line.last != copy->line.last)
         fail_msg("%s: the figures differ", where);
+    /* What nobody waits for lapses without a word; and a batch that begins calls nobody yet. */
+    if (a.in_state[TICKET_WAITING] > 0 && live->advance != copy->advance)
+        fail_msg("%s: the operator's calls differ", where);
+    if (live->settings.batch == 0 && live->clock_ms == copy->clock_ms &&
+        live->pace.credit != copy->pace.credit)
+        fail_msg("%s: the paces differ", where);
     if (memcmp(&live->settings, &copy->settings, sizeof(live->settings)) != 0)
         fail_msg("%s: the settings differ", where);
     if (room_hash(live, 1) != room_hash(copy, 1))

@@ -573,6 +573,8 @@ static void records_that_come_again_change_nothing(void **state)
                     copy_apply(&each, tape_record(&play.tape, i), false);
             for (int times = 0; times < 2; times++)
                 copy_replay(&batch, &play.tape, applied, play.tape.records);
+            copy_apply(&batch, tape_record(&play.tape, dice_below(&play.doers.dice, play.tape.records)),
+                       false);
             applied = play.tape.records;
             assert_same_room(play.live.room, each.rig.room, play.where);
             assert_same_room(play.live.room, batch.rig.room, play.where);
@@ -912,6 +914,32 @@ static void a_recovery_gives_fresh_time_to_those_who_must_be_seen_and_keeps_ever
     rig_free(&live);
 }
 
+/* They joined when an hour was allowed: whoever looks for the absent must not wait for that. */
+static void a_time_that_was_shortened_is_short_after_a_recovery(void **state)
+{
+    struct settings settings = settings_default();
+    struct tape tape = {0};
+    (void)state;
+
+    settings.mode = MODE_HOLD;
+    settings.seen_ttl_sec = 3600;
+    struct rig live = rig_new(64, &settings);
+    room_record(live.room);
+    for (uint64_t i = 0; i < 20; i++)
+        rig_place(&live, i);
+    settings.seen_ttl_sec = 10;
+    assert_int_equal(rig_set(&live, &settings), ERROR_NONE);
+    tape_take_all(&tape, live.room);
+    struct copy copy = copy_recovered(64, NULL, &tape, 0);
+    copy_wake(&copy);
+    room_check(copy.rig.room);
+    rig_pass(&copy.rig, 60 * SEC);
+    assert_int_equal(room_figures(copy.rig.room).in_state[TICKET_AWAY], 20);
+    copy_free(&copy);
+    tape_free(&tape);
+    rig_free(&live);
+}
+
 /* Everybody fell silent with turns left over: these lapse with the tick, and are not kept for who comes after a recovery. */
 static void turns_that_lapsed_are_not_there_again_after_a_recovery(void **state)
 {
@@ -1028,6 +1056,7 @@ int main(void)
         cmocka_unit_test(a_snapshot_names_the_room_as_its_records_do_after_any_number_of_epochs),
         cmocka_unit_test(nobody_who_polls_as_told_is_away_after_a_recovery),
         cmocka_unit_test(a_recovery_gives_fresh_time_to_those_who_must_be_seen_and_keeps_every_other_time),
+        cmocka_unit_test(a_time_that_was_shortened_is_short_after_a_recovery),
         cmocka_unit_test(turns_that_lapsed_are_not_there_again_after_a_recovery),
         cmocka_unit_test(a_room_that_was_brought_back_goes_on_like_the_one_that_never_stopped),
     };
