@@ -53,7 +53,8 @@ static struct request_key a_key(struct doers *doers)
 {
     if (dice_below(&doers->dice, 3) > 0 || doers->keys == 0)
         return (struct request_key){0};
-    return key_of(dice_below(&doers->dice, doers->keys), dice_below(&doers->dice, 2));
+    uint32_t key = dice_below(&doers->dice, doers->keys);
+    return key_of(key, dice_below(&doers->dice, 2));
 }
 
 static enum deed_kind a_kind(struct doers *doers)
@@ -62,9 +63,10 @@ static enum deed_kind a_kind(struct doers *doers)
         enum deed_kind kind;
         uint32_t weight; /* of 1000 */
     } kinds[] = {
-        {DEED_JOIN, 140},   {DEED_STATUS, 220}, {DEED_HEARTBEAT, 50}, {DEED_ENTER, 150},
-        {DEED_LEAVE, 30},   {DEED_TOUCH, 90},   {DEED_END, 20},       {DEED_LEAVE_SOON, 45},
-        {DEED_SETTINGS, 8}, {DEED_ADVANCE, 12}, {DEED_CLEAR, 2},      {DEED_TICK, 1000},
+        {DEED_JOIN, 140},      {DEED_STATUS, 220}, {DEED_HEARTBEAT, 50}, {DEED_ENTER, 150},
+        {DEED_LEAVE, 30},      {DEED_TOUCH, 90},   {DEED_END, 20},       {DEED_EXTEND, 25},
+        {DEED_LEAVE_SOON, 45}, {DEED_SETTINGS, 8}, {DEED_ADVANCE, 12},   {DEED_CLEAR, 2},
+        {DEED_TICK, 1000},
     };
     uint32_t roll = dice_below(&doers->dice, 1000), i = 0;
 
@@ -97,21 +99,17 @@ struct deed doers_deed(struct doers *doers)
         deed.kind = DEED_JOIN;
     switch (deed.kind) {
     case DEED_JOIN:
-        deed.join = (struct join){
-            .holder = holder_of(dice_below(dice, doers->holders)),
-            .is_trusted = dice_below(dice, 2) == 0,
-            .key_id = (uint8_t)dice_below(dice, 256),
-            .wall_sec = 1700000000 + dice_below(dice, 1000),
-            .request = a_key(doers),
-        };
+        deed.join.holder = holder_of(dice_below(dice, doers->holders));
+        deed.join.is_trusted = dice_below(dice, 2) == 0;
+        deed.join.key_id = (uint8_t)dice_below(dice, 256);
+        deed.join.wall_sec = 1700000000 + dice_below(dice, 1000);
+        deed.join.request = a_key(doers);
         break;
     case DEED_ENTER:
-        deed.enter = (struct enter){
-            .place = a_place(doers),
-            .key_id = (uint8_t)dice_below(dice, 256),
-            .wall_sec = 1700001000 + dice_below(dice, 1000),
-            .request = a_key(doers),
-        };
+        deed.enter.place = a_place(doers);
+        deed.enter.key_id = (uint8_t)dice_below(dice, 256);
+        deed.enter.wall_sec = 1700001000 + dice_below(dice, 1000);
+        deed.enter.request = a_key(doers);
         break;
     case DEED_TICK:
         deed.number = lengths_ms[dice_below(dice, 10)];
@@ -121,6 +119,10 @@ struct deed doers_deed(struct doers *doers)
         break;
     case DEED_ADVANCE:
         deed.number = dice_below(dice, 30);
+        break;
+    case DEED_EXTEND:
+        deed.place = a_place(doers);
+        deed.number = dice_below(dice, 200);
         break;
     case DEED_CLEAR:
         break;
@@ -173,6 +175,9 @@ struct answer deed_do(struct room *room, const struct deed *deed)
         break;
     case DEED_END:
         answer.error = room_session_end(room, &deed->place);
+        break;
+    case DEED_EXTEND:
+        answer.error = room_session_extend(room, &deed->place, deed->number);
         break;
     case DEED_TICK:
         room_tick(room, deed->number);

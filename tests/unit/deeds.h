@@ -15,6 +15,7 @@ enum deed_kind {
     DEED_LEAVE_SOON,
     DEED_TOUCH,
     DEED_END,
+    DEED_EXTEND,
     DEED_TICK,
     DEED_SETTINGS,
     DEED_ADVANCE,
@@ -26,7 +27,7 @@ struct deed {
     struct join join;
     struct enter enter;
     struct place place;
-    uint32_t number; /* milliseconds of a tick, people of an advance */
+    uint32_t number; /* milliseconds of a tick, people of an advance, seconds of a session */
     struct settings settings;
 };
 

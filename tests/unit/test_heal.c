@@ -758,7 +758,7 @@ static void after_any_losses_everybody_stands_in_the_order_of_arrival(void **sta
                     known = house.tape.records;
             }
             for (uint32_t polls = dice_below(&dice, 40); polls > 0 && given.count > 0; polls--)
-                come_back(&house, &given.place[dice_below(&dice, given.count)], dice_below(&dice, 3));
+                come_back(&house, &given.place[dice_below(&dice, given.count)], polls);
             if (dice_below(&dice, 3) == 0)
                 known = house.tape.records;
             if (dice_below(&dice, 4) == 0)
@@ -866,7 +866,7 @@ static void no_number_is_given_twice_and_no_ticket_has_two_turns(void **state)
         doers_free(&doers);
         house_free(&house);
     }
-    assert_true(losses > 1500 && passes > 2000 && aliases > 500);
+    assert_true(losses > 1500 && passes > 1500 && aliases > 300);
 }
 
 /* ---- more losses than a room remembers ---- */
