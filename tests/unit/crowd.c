@@ -43,7 +43,7 @@ struct settings crowd_settings(void)
 struct life life_new_small(struct disk_sim *sim, uint32_t pages)
 {
     struct local_zone_options options = {CROWD_NAMES - 1, true, crowd_settings(), 0};
-    struct life life = {.sim = sim, .now_ms = 1000};
+    struct life life = {.sim = sim, .now_ms = 20000}; /* a snapshot is not tried twice in 10 s */
 
     life.bytes = local_zone_least_bytes(CROWD_NAMES - 1) + (size_t)pages * PAGE_BYTES;
     life.memory = mmap(NULL, life.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -382,12 +382,15 @@ static uint32_t covered(struct crowd *crowd, const struct ask *ask, bool has_cha
     }
 }
 
-/* A lost place that is left is over without ever having been seen to stand. */
-static void note_leave(struct crowd *crowd, const struct ask *ask)
+/* A lost place that is left, or whose holder has another, is over without ever having been seen to stand. */
+static void note_lost(struct crowd *crowd, const struct ask *ask)
 {
+    const struct engine_call *call = &ask->call;
     struct slip *slip = crowd_slip(crowd, ask->room, &ask->place);
+    bool is_told = call->op == ENGINE_STATUS || call->op == ENGINE_HEARTBEAT || call->op == ENGINE_ENTER;
+    bool is_elsewhere = is_told && !is_same_place(&call->standing.place, &slip->place);
 
-    if (slip->over == NEVER)
+    if (slip->born == NEVER && slip->over == NEVER && (call->op == ENGINE_LEAVE || is_elsewhere))
         slip->over = crowd->ops;
 }
 
@@ -406,8 +409,8 @@ static void submit(struct crowd *crowd, uint32_t worker, struct ask *ask)
         crowd->made[ask->room] = ask->op;
     if (ask->call.op == ENGINE_JOIN && ask->call.error == ERROR_NONE)
         note_join(crowd, ask);
-    if (ask->call.op == ENGINE_LEAVE && ask->call.error == ERROR_NONE)
-        note_leave(crowd, ask);
+    if (ask->place.count != 0 && (ask->call.error == ERROR_NONE || ask->call.error == ERROR_NOT_READY))
+        note_lost(crowd, ask);
     bool is_clear =
         ask->call.error == ERROR_NONE && (ask->call.op == ENGINE_CLEAR || ask->call.op == ENGINE_DELETE);
     observe(crowd, ask->room, is_clear);
@@ -501,6 +504,9 @@ static void take_refusal(struct ask *ask, struct slip *slip)
         return;
     if (call->error == ERROR_NOT_READY && call->op == ENGINE_ENTER && !slip->has_pass)
         return;
+    /* One that is over stands for another of the same holder, where that has other names. */
+    is_gone =
+        is_gone || (call->error == ERROR_NOT_READY && !is_same_place(&call->standing.place, &slip->place));
     if (!is_gone || slip->over == NEVER)
         fail_msg("seed %" PRIu64 ", operation %u: call %d about %u.%u was answered with error %d",
                  ask->crowd->seed, ask->op, call->op, slip->place.epoch, slip->place.count, call->error);
@@ -751,6 +757,14 @@ static void work_on(struct crowd *crowd, uint32_t worker)
     }
 }
 
+/* While an event loop is at its turn, its thread may be at work, and so may the other process. */
+static void work_meanwhile(struct crowd *crowd, uint32_t busy)
+{
+    for (uint32_t worker = 0; worker < CROWD_WORKERS; worker++)
+        if (dice_below(&crowd->dice, 6) == 0 && (worker != busy || crowd->work[worker] == WORK_WANTED))
+            work_on(crowd, worker);
+}
+
 void crowd_turn(struct crowd *crowd)
 {
     static const uint32_t pauses_ms[] = {100, 100, 100, 200, 400, 1000};
@@ -762,12 +776,14 @@ void crowd_turn(struct crowd *crowd)
             operator_acts(crowd, worker);
         else
             person_acts(crowd, worker);
+        work_meanwhile(crowd, worker);
     }
     if (dice_below(&crowd->dice, 3) == 0)
         crowd_tick(crowd, worker, pauses_ms[dice_below(&crowd->dice, 6)]);
+    work_meanwhile(crowd, worker);
     crowd_flush(crowd, worker);
     for (worker = 0; worker < CROWD_WORKERS; worker++)
-        for (uint32_t steps = dice_below(&crowd->dice, 4); steps > 0; steps--)
+        for (uint32_t steps = dice_below(&crowd->dice, 3); steps > 0; steps--)
             work_on(crowd, worker);
 }
 
