@@ -148,6 +148,7 @@ static ngx_int_t page_body(ngx_http_request_t *r, struct span prefix)
             last->next = &chain[i];
         last = &chain[i];
     }
+    must(last != NULL && parts[0].len > 0); /* the page begins with its own bytes */
     last->buf->last_buf = r == r->main;
     last->buf->last_in_chain = 1;
     return ngx_http_output_filter(r, chain);
