@@ -31,8 +31,8 @@ struct settings crowd_settings(void)
 {
     struct settings settings = settings_default();
 
-    settings.rate_milli = 8000;
-    settings.max_active = 12;
+    settings.rate_milli = 3000;
+    settings.max_active = 16;
     settings.away_ttl_sec = 6;
     settings.claim_ttl_sec = 4;
     settings.arrive_ttl_sec = 6;
