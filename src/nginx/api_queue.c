@@ -8,6 +8,7 @@
 #include "nginx/body.h"
 #include "nginx/call.h"
 #include "nginx/cors.h"
+#include "nginx/lobby.h"
 #include "nginx/queue.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
@@ -17,26 +18,30 @@ struct queue_row {
     ngx_uint_t methods;
     struct span allow; /* of the path: the same in every row of it */
     bool wants_body;
-    bool forgives; /* a token that is not a living ticket is fine */
+    bool forgives;  /* a token that is not a living ticket is fine */
+    bool has_lobby; /* weir_lobby applies */
     enum error (*ask)(ngx_http_request_t *r, struct queue_state *state);
     ngx_int_t (*tell)(ngx_http_request_t *r, struct queue_state *state);
 };
 
 /* Leaving with a token that is gone, or never was one, is no error: what was wanted is so already. */
 static const struct queue_row rows[] = {
-    {SPAN("status"), NGX_HTTP_GET | NGX_HTTP_HEAD, SPAN("GET, HEAD"), false, false, status_ask, status_tell},
-    {SPAN("join"), NGX_HTTP_POST, SPAN("POST"), true, false, join_ask, join_tell},
-    {SPAN("enter"), NGX_HTTP_POST, SPAN("POST"), true, false, enter_ask, enter_tell},
-    {SPAN("heartbeat"), NGX_HTTP_POST, SPAN("POST"), true, false, heartbeat_ask, heartbeat_tell},
-    {SPAN("leave"), NGX_HTTP_DELETE, SPAN("DELETE, POST"), false, true, leave_ask, leave_tell},
-    {SPAN("leave"), NGX_HTTP_POST, SPAN("DELETE, POST"), true, true, beacon_ask, beacon_tell},
+    {SPAN("status"), NGX_HTTP_GET | NGX_HTTP_HEAD, SPAN("GET, HEAD"), false, false, false, status_ask,
+     status_tell},
+    {SPAN("join"), NGX_HTTP_POST, SPAN("POST"), true, false, true, join_ask, join_tell},
+    {SPAN("enter"), NGX_HTTP_POST, SPAN("POST"), true, false, false, enter_ask, enter_tell},
+    {SPAN("heartbeat"), NGX_HTTP_POST, SPAN("POST"), true, false, false, heartbeat_ask, heartbeat_tell},
+    {SPAN("leave"), NGX_HTTP_DELETE, SPAN("DELETE, POST"), false, true, false, leave_ask, leave_tell},
+    {SPAN("leave"), NGX_HTTP_POST, SPAN("DELETE, POST"), true, true, false, beacon_ask, beacon_tell},
 };
 
 static const struct queue_row *row_find(ngx_http_request_t *r, struct span *allow);
 static ngx_int_t queue_refuse(ngx_http_request_t *r, struct span allow);
 static ngx_int_t queue_begin(ngx_http_request_t *r, const struct queue_row *row);
 static void queue_ask(ngx_http_request_t *r);
+static void queue_submit(ngx_http_request_t *r);
 static void queue_tell(ngx_http_request_t *r);
+static ngx_int_t error_tell(ngx_http_request_t *r, const struct engine_call *call);
 
 ngx_int_t api_queue_handler(ngx_http_request_t *r)
 {
@@ -95,7 +100,16 @@ static void queue_ask(ngx_http_request_t *r)
     if (error == ERROR_NONE)
         error = state->row->ask(r, state);
     request->call.engine.error = error;
-    if (error != ERROR_NONE || call_submit(r, &request->call, queue_tell))
+    if (error == ERROR_NONE && state->row->has_lobby)
+        lobby_ask(r, queue_submit);
+    else
+        queue_submit(r);
+}
+
+static void queue_submit(ngx_http_request_t *r)
+{
+    struct call *call = &request_of(r)->call;
+    if (call->engine.error != ERROR_NONE || call_submit(r, call, queue_tell))
         queue_tell(r);
 }
 
@@ -105,6 +119,12 @@ static void queue_tell(ngx_http_request_t *r)
     const struct engine_call *call = &request->call.engine;
     const struct queue_row *row = request->queue->row;
     bool is_fine = call->error == ERROR_NONE || (call->error == ERROR_TOKEN_NOT_FOUND && row->forgives);
-    ngx_http_finalize_request(r, is_fine ? row->tell(r, request->queue)
-                                         : reply_error(r, call->error, call->retry_after_sec));
+    ngx_http_finalize_request(r, is_fine ? row->tell(r, request->queue) : error_tell(r, call));
+}
+
+static ngx_int_t error_tell(ngx_http_request_t *r, const struct engine_call *call)
+{
+    if (call->error == ERROR_ADMISSION_REQUIRED)
+        return reply_error_with_redirect(r, call->error, lobby_page(r, call->room));
+    return reply_error(r, call->error, call->retry_after_sec);
 }

@@ -64,6 +64,7 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_ptr_value(conf->gate, above->gate, NULL);
     ngx_conf_merge_ptr_value(conf->bypass, above->bypass, NULL);
     ngx_conf_merge_uint_value(conf->when_down, above->when_down, WHEN_DOWN_SIGNED);
+    ngx_conf_merge_str_value(conf->lobby, above->lobby, "");
     ngx_conf_merge_uint_value(conf->idempotency, above->idempotency, IDEMPOTENCY_OPTIONAL);
     ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
     if (conf->handler == NULL && core->noname) { /* an `if` block is the location it stands in */

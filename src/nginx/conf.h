@@ -88,8 +88,9 @@ struct loc_conf {
     struct gate_conf *gate;         /* NULL: off */
     ngx_array_t *bypass;            /* ngx_http_complex_value_t: who is let by without a pass; NULL: nobody */
     ngx_uint_t when_down;           /* enum conf_when_down */
-    struct verify_conf *verify;     /* of weir_verify in this very location */
-    ngx_http_handler_pt handler;    /* of weir_api, weir_page or weir_verify in this very location */
+    ngx_str_t lobby;            /* of weir_lobby: what stands before the name of a lobby's page; empty: off */
+    struct verify_conf *verify; /* of weir_verify in this very location */
+    ngx_http_handler_pt handler; /* of weir_api, weir_page or weir_verify in this very location */
     bool is_api;
     bool is_lobby; /* weir_page lobby */
     int jwks_tier; /* of weir_api jwks; 0: both */

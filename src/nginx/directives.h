@@ -138,6 +138,14 @@
               "waiting page, which goes on trying, anything else with 503 and Retry-After. `closed`: "     \
               "nobody goes through. `open`: everybody does. The engine's own word decides, never a "       \
               "client's; that it goes away and comes back is logged and counted.")                         \
+    DIRECTIVE("weir_lobby", "weir_lobby PREFIX | off;", "off", "http, server, location",                   \
+              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1,                 \
+              NGX_HTTP_LOC_CONF_OFFSET, lobby_directive,                                                   \
+              "For a hall with a lobby before it: a join into a room needs a living pass of its lobby, "   \
+              "the room `lobby:` and its name, where there is such a room and it is not in mode `open`. "  \
+              "Without one it gets 403 with redirectTo PREFIX and the room's name, where the waiting "     \
+              "page goes by itself. Once in line nobody asks for the lobby again, and the hall's pass "    \
+              "stands for both. A gate does not let newcomers into such a room unnoticed.")                \
     DIRECTIVE("weir_shop_key_file", "weir_shop_key_file PATH;", "none: not signed", "http",                \
               NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE1, NGX_HTTP_MAIN_CONF_OFFSET, gate_sign_directive,         \
               "A key that the shop has too: one line of 32 to 256 printable characters, in a file that "   \

@@ -3,6 +3,8 @@
  * Only a page that somebody looks at is a visit. A picture or a script's call without a pass belongs to no session yet, and would
  * take a slot each: those get 403, and their page brings them a pass.
  *
+ * Where a room has a lobby to go through first (weir_lobby), nobody comes in this way: the page finds out whether they have.
+ *
  * Who is not called at once has joined nevertheless. The waiting page that they are sent to joins again, with the cookie that
  * goes out with the redirect, and gets the same ticket: the place in line is that of the first contact.
  */
@@ -11,6 +13,7 @@
 #include "nginx/gate_recent.h"
 #include "nginx/gate_refuse.h"
 #include "nginx/identity.h"
+#include "nginx/lobby.h"
 #include "nginx/request.h"
 #include "nginx/verify.h"
 
@@ -24,7 +27,8 @@ bool gate_may_admit(ngx_http_request_t *r, const struct gate *gate)
 {
     const struct gate_note *note = gate_note_of(r);
     return r == r->main && r->method == NGX_HTTP_GET && !verify_is_on(r) && gate_is_navigation(r) &&
-           !gate->passes.are_disputed && note != NULL && note->given_count < GATE_GIVEN_MAX;
+           !gate->passes.are_disputed && !lobby_stands_before(r, gate->line) && note != NULL &&
+           note->given_count < GATE_GIVEN_MAX;
 }
 
 enum gate_move gate_admit(ngx_http_request_t *r, struct gate *gate)

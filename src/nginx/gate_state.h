@@ -30,6 +30,7 @@ struct gate {
     size_t room_count;
     struct span line; /* the room that one is sent to; len 0: none */
     struct gate_passes passes;
+    bool is_for_anybody;      /* whoever the pass names */
     size_t at;                /* the pass that is looked at */
     bool is_open;             /* the line's room lets everybody by */
     uint32_t session_ttl_sec; /* of the room that was last asked about */

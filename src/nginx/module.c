@@ -10,6 +10,7 @@
 #include "nginx/gate_sign.h"
 #include "nginx/identity.h"
 #include "nginx/journal.h"
+#include "nginx/lobby.h"
 #include "nginx/mask.h"
 #include "nginx/page.h"
 #include "nginx/pass_conf.h"

@@ -26,6 +26,7 @@ struct queue_state; /* api_queue.c */
 struct admin_state; /* admin.h */
 struct gate;        /* gate_state.h */
 struct gate_note;   /* gate_note.h */
+struct lobby;       /* lobby.c */
 
 struct request {
     struct sent sent;
@@ -42,6 +43,7 @@ struct request {
     struct admin_state *admin;
     struct gate *gate;
     struct gate_note *gate_note;
+    struct lobby *lobby;
 };
 
 /* Made on first use. NULL: out of memory. */

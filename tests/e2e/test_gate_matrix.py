@@ -45,7 +45,7 @@ def server(tmp_path_factory, shop):
 def people(server):
     """{name: headers} of everybody who tries."""
     passes = {room: entered(server, room) for room in ("lobby:42", "42", "lobby:43", "43")}
-    over = server.api()
+    over = server.api(headers={"x-queue-entry-token": passes["lobby:42"]})
     token = over.ticket("42")
     left = over.enter(token).json()["reservation_token"]
     over.leave(token)
@@ -68,7 +68,10 @@ def people(server):
 
 
 def entered(server, room):
+    """Into a hall one comes through its lobby."""
     person = server.api()
+    if not room.startswith("lobby:"):
+        person.enter(person.ticket(f"lobby:{room}"))
     return person.enter(person.ticket(room)).json()["reservation_token"]
 
 
@@ -259,6 +262,15 @@ def test_a_navigation_is_sent_to_the_lobby_or_its_hall_and_back(server, shop):
     page = server.client().get("/vwr/44")
     assert page.status == 200 and b'data-prefix="lobby:"' in page.body
     assert b'data-prefix=""' in server.client().get("/queue/44").body
+
+
+def test_a_place_in_a_hall_is_taken_with_a_pass_of_its_lobby(server):
+    for prefix in ("/api/queue/", "/api/v1/queue/", "/API/V1/Queue/"):
+        answer = server.api().post(prefix + "join", {"event_id": "42"})
+        assert (answer.status, answer.json()["redirectTo"]) == (403, "/vwr/42")
+    visitor = server.api()
+    assert visitor.get("/events/42", headers=BROWSER).status == 200
+    assert visitor.join("42").status == 202
 
 
 def test_below_the_limit_an_event_is_seen_at_once(server, shop):

@@ -30,11 +30,13 @@ NOT_PROVOKED = {
 ROOMS = {
     "now": "rate=100000 burst=1000 max_active=0",
     "held": "mode=hold",
+    "lobby:now": "tier=1",
     "shut": "mode=closed",
     "full": "mode=hold max_waiting=1",
     "long": "rate=0.001 burst=1 max_eta_sec=1",
 }
 SERVER = """
+        location /behind/ { weir_api queue; weir_lobby /vwr/; }
         location /strict/ { weir_api queue; weir_idempotency required; }
         location /named/ { weir_api queue; weir_cors https://shop.example; }
         location /limited/ { weir_api queue; limit_req zone=none; }
@@ -119,6 +121,7 @@ CALLS = [
     ("post", "join", dict(at="/strict/", body=body(event_id="now")), 400, "IDEMPOTENCY_REQUIRED"),
     ("post", "join", dict(body=body(event_id="now"), headers={"Idempotency-Key": "k" * 129}), 400,
      "INVALID_IDEMPOTENCY_KEY"),
+    ("post", "join", dict(at="/behind/", body=body(event_id="now")), 403, "ADMISSION_REQUIRED"),
     ("post", "join", dict(body=body(event_id="nowhere")), 404, "ROOM_NOT_FOUND"),
     ("post", "join", dict(body=body(event_id="now"), headers={"Idempotency-Key": "2"},
                           first=dict(body=body(event_id="now", user_id="x"))), 409, "IDEMPOTENCY_CONFLICT"),

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * The lobby is asked exactly as a gate of tier 1 before it would be: its own passes, then their sessions. Whose they are does not
+ * matter: a lobby is for everybody, and its visitors sign in behind it. A room without a lobby, and a lobby itself, need none; a
+ * lobby in mode `open` lets all by.
+ */
+#include "nginx/lobby.h"
+
+#include "engine/place.h"
+#include "nginx/gate_state.h"
+#include "nginx/reply.h"
+#include "nginx/request.h"
+#include "nginx/text.h"
+
+struct lobby {
+    struct join join; /* what the call was */
+    struct span room;
+    struct gate gate;
+    ngx_http_event_handler_pt then;
+    bool is_known; /* its settings have been asked for */
+    char name[ROOM_ID_MAX];
+};
+
+static const struct span prefix = SPAN(LOBBY_PREFIX);
+
+static void lobby_name(struct lobby *lobby, struct span room);
+static void lobby_go_on(ngx_http_request_t *r);
+static bool lobby_judge(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict);
+static bool pass_try(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict);
+
+char *lobby_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
+{
+    struct loc_conf *conf = data;
+    ngx_str_t *words = cf->args->elts;
+    if (conf->lobby.data != NULL)
+        return "is duplicate";
+    conf->lobby = words[1];
+    if (span_equal(span_of_str(words[1]), SPAN("off"))) {
+        conf->lobby.len = 0;
+        return NGX_CONF_OK;
+    }
+    if (!gate_page_is_safe(words[1]) || words[1].data[words[1].len - 1] != '/')
+        return "needs what stands before the room's name in the address of its lobby's page, such as /vwr/, "
+               "or off";
+    return NGX_CONF_OK;
+}
+
+void lobby_ask(ngx_http_request_t *r, ngx_http_event_handler_pt then)
+{
+    static const struct gate_conf conf = {.tier = 1, .room_count = 1};
+    struct request *request = request_of(r);
+    struct lobby *lobby = ngx_pcalloc(r->pool, sizeof(*lobby));
+    struct engine_call *call = &request->call.engine;
+    call->error = lobby == NULL ? ERROR_ENGINE_UNAVAILABLE : ERROR_NONE;
+    if (lobby == NULL || !lobby_stands_before(r, call->room)) {
+        then(r);
+        return;
+    }
+    lobby_name(lobby, call->room);
+    lobby->join = call->join;
+    lobby->room = call->room;
+    lobby->then = then;
+    lobby->gate.conf = &conf;
+    lobby->gate.is_for_anybody = true;
+    request->lobby = lobby;
+    call->op = ENGINE_SETTINGS;
+    call->room = lobby->gate.rooms[0];
+    if (call_submit(r, &request->call, lobby_go_on))
+        lobby_go_on(r);
+}
+
+static void lobby_name(struct lobby *lobby, struct span room)
+{
+    memcpy(lobby->name, prefix.data, prefix.len);
+    memcpy(lobby->name + prefix.len, room.data, room.len);
+    lobby->gate.rooms[0] = (struct span){lobby->name, prefix.len + room.len};
+    lobby->gate.room_count = 1;
+}
+
+bool lobby_stands_before(ngx_http_request_t *r, struct span room)
+{
+    bool is_lobby = room.len >= prefix.len && memcmp(room.data, prefix.data, prefix.len) == 0;
+    return conf_loc(r)->lobby.len > 0 && !is_lobby && prefix.len + room.len <= ROOM_ID_MAX;
+}
+
+static void lobby_go_on(ngx_http_request_t *r)
+{
+    struct request *request = request_of(r);
+    struct lobby *lobby = request->lobby;
+    struct engine_call *call = &request->call.engine;
+    enum error verdict;
+    while (!lobby_judge(r, lobby, &verdict))
+        if (!call_submit(r, &request->call, lobby_go_on))
+            return;
+    call->op = ENGINE_JOIN;
+    call->room = lobby->room;
+    call->join = lobby->join;
+    call->error = verdict;
+    lobby->then(r);
+}
+
+/* False: the next question is filled in. */
+static bool lobby_judge(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict)
+{
+    const struct engine_call *call = &request_of(r)->call.engine;
+    *verdict = call->error;
+    if (call->error == ERROR_ENGINE_UNAVAILABLE)
+        return true;
+    if (lobby->is_known) {
+        lobby->gate.at++;
+        return call->error == ERROR_NONE || pass_try(r, lobby, verdict);
+    }
+    *verdict = ERROR_NONE;
+    if (call->error == ERROR_ROOM_NOT_FOUND || call->settings.mode == MODE_OPEN)
+        return true;
+    lobby->is_known = true;
+    gate_passes_find(r, &lobby->gate);
+    return pass_try(r, lobby, verdict);
+}
+
+static bool pass_try(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict)
+{
+    const struct gate_passes *passes = &lobby->gate.passes;
+    struct engine_call *call = &request_of(r)->call.engine;
+    *verdict = ERROR_ADMISSION_REQUIRED;
+    if (lobby->gate.at == passes->count)
+        return true;
+    call->op = ENGINE_SESSION_TOUCH;
+    call->place = place_of_pass(&passes->of[lobby->gate.at]);
+    return false;
+}
+
+struct span lobby_page(ngx_http_request_t *r, struct span room)
+{
+    struct span page = span_of_str(conf_loc(r)->lobby);
+    ngx_buf_t *text = reply_buffer(r, page.len + room.len);
+    if (text == NULL)
+        return SPAN_NONE;
+    text_add(text, page);
+    text_add(text, room);
+    return (struct span){(const char *)text->pos, (size_t)(text->last - text->pos)};
+}

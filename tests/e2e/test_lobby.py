@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A lobby before a hall: a place in the hall's line is taken with a living pass of the lobby, and needs it no more."""
+
+import pytest
+from selenium.common.exceptions import WebDriverException
+from weirtest import Nginx, Shop, wait_until
+
+FAST = "rate=100000 burst=1000 max_active=0"
+ROOMS = {
+    "lobby:1": f"tier=1 {FAST} session_ttl_sec=2", "1": f"{FAST} mode=hold",
+    "lobby:2": f"tier=1 {FAST}", "2": FAST,
+    "lobby:3": "tier=1 mode=open", "3": FAST, "lobby:4": "tier=1 mode=hold", "4": FAST, "alone": FAST,
+}
+SERVER = """
+        location /api/v1/queue/ {{ weir_api queue; weir_lobby /vwr/; }}
+        location /named/ {{ weir_api queue; weir_lobby /vwr/; weir_user $http_x_user_id from=127.0.0.1; }}
+        location /free/ {{ weir_api queue; }}
+        location /queue/ {{ weir_page; }}
+        location /vwr/ {{ weir_page lobby; }}
+        location ~ ^/hall/(?<event>[^/]+) {{ weir_gate tier=2 room=$event; weir_lobby /vwr/; proxy_pass http://127.0.0.1:{shop}; }}
+        location ~ ^/events/(?<event>[^/]+) {{
+            weir_gate tier=1 room=lobby:$event room=$event page=/vwr/$event;
+            weir_lobby /vwr/;
+            proxy_pass http://127.0.0.1:{shop};
+        }}
+"""
+BROWSER = {"Accept": "text/html"}
+
+
+@pytest.fixture(scope="module")
+def shop():
+    shop = Shop()
+    yield shop
+    shop.close()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory, shop):
+    server = Nginx(tmp_path_factory.mktemp("lobby") / "nginx", rooms=ROOMS, api=False, admin=["ops"], server=SERVER.format(shop=shop.port))
+    yield server.start()
+    server.stop()
+
+
+def through_lobby(server, event):
+    person = server.api()
+    person.lobby_ticket = person.ticket(f"lobby:{event}")
+    person.lobby_pass = person.enter(person.lobby_ticket).json()["reservation_token"]
+    return person
+
+
+def assert_sent_to_lobby(answer, event):
+    assert (answer.status, answer.error_code) == (403, "ADMISSION_REQUIRED"), answer
+    assert answer.json()["redirectTo"] == f"/vwr/{event}"
+
+
+def test_a_join_into_a_hall_needs_a_pass_of_its_lobby(server):
+    before = server.admin().figures("2").json()["issued"]
+    assert_sent_to_lobby(server.api().join("2"), "2")
+    assert_sent_to_lobby(through_lobby(server, "1").join("2"), "2")
+    junk = {"x-queue-entry-token": "a.b.c", "Authorization": "Bearer x", "Cookie": "weir-pass-lobby~2=junk"}
+    assert_sent_to_lobby(server.api().join("2", headers=junk), "2")
+    assert server.admin().figures("2").json()["issued"] == before
+    assert through_lobby(server, "2").join("2").status == 202
+
+
+def test_the_pass_may_come_in_any_of_its_places(server):
+    token = through_lobby(server, "2").lobby_pass
+    for headers in ({"x-queue-entry-token": token}, {"Authorization": f"Bearer {token}"}, {"Cookie": f"weir-pass-lobby~2={token}"}):
+        assert server.api(cookies=False).join("2", headers=headers).status == 202
+
+
+def test_a_lobby_itself_a_room_without_one_and_one_behind_an_open_lobby_need_none(server):
+    for room in ("lobby:2", "alone", "3"):
+        assert server.api().join(room).status == 202, room
+    assert server.api().join("nowhere").error_code == "ROOM_NOT_FOUND"
+    assert_sent_to_lobby(server.api().join("4"), "4")
+    assert server.api().post("/free/join", {"event_id": "2"}).status == 202, "where the directive is not"
+
+
+def test_the_lobbys_pass_may_end_while_its_holder_waits_in_the_hall(server):
+    """Failure 55."""
+    person = through_lobby(server, "1")
+    token = person.ticket("1")
+    person.leave(person.lobby_ticket)
+    assert_sent_to_lobby(server.api(cookies=False).join("1", headers={"x-queue-entry-token": person.lobby_pass}), "1")
+    assert person.status(token).json()["status"] == "waiting"
+    wait_until(lambda: server.admin().advance("1", 100).json()["called"] == 0, 5, "the call")
+    assert person.enter(token).status == 200
+    for path in ("/hall/1", "/events/1"):
+        assert person.get(path).status == 200, "the hall's pass stands for both"
+
+
+def test_who_signs_in_behind_the_lobby_brings_its_anonymous_pass(server):
+    person = through_lobby(server, "2")
+    alice = {"X-User-Id": "alice"}
+    joined = person.post("/named/join", {"event_id": "2"}, headers=alice)
+    assert joined.status == 202
+    entered = person.post("/named/enter", {"waiting_token": joined.json()["waiting_token"]}, headers=alice)
+    assert entered.status == 200
+
+
+def test_a_bad_join_is_refused_for_what_is_wrong_with_it(server):
+    assert server.api().post("/api/v1/queue/join", {}).error_code == "MISSING_EVENT_ID"
+    assert server.api().post("/api/v1/queue/join", "{").error_code == "INVALID_REQUEST"
+    assert server.api().join("x" * 60).error_code == "ROOM_NOT_FOUND", "too long a name for a lobby"
+
+
+def test_no_gate_lets_newcomers_past_the_lobby(server, shop):
+    visitor = server.api()
+    away = visitor.get("/hall/2", headers=BROWSER)
+    assert (away.status, away.header("location")) == (302, "/queue/2?return=%2Fhall%2F2")
+    assert not [visit for visit in shop.seen if visit.path == "/hall/2"]
+    assert "weir-pass-lobby~2" in visitor.get("/events/2", headers=BROWSER).cookies(), "into the lobby they come unnoticed"
+
+
+def test_a_browser_goes_through_lobby_and_hall_by_itself(server, shop, browser):
+    driver = browser()
+    driver.get(server.url + "/hall/2/seats")
+
+    def is_in_shop():
+        try:
+            return '"path": "/hall/2/seats"' in driver.page_source
+        except WebDriverException:
+            return False
+    wait_until(is_in_shop, 30, "the shop")
+    names = {cookie["name"] for cookie in driver.get_cookies()}
+    assert {"weir-pass-lobby~2", "weir-pass-2"} <= names
+
+
+@pytest.mark.parametrize("value", ["vwr/", "/vwr", "//vwr/", "on", "/a b/"])
+def test_a_lobby_that_leads_nowhere_is_refused(weir, value):
+    accepted, said = weir(start=False, rooms=ROOMS, http=f'weir_lobby "{value}";').check_conf()
+    assert not accepted and "weir_lobby" in said
