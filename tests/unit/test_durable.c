@@ -419,6 +419,34 @@ static void ruin_free(struct ruin *ruin)
     crowd_fini(&ruin->crowd);
 }
 
+static uint32_t count_lost(const struct crowd *crowd, uint32_t done)
+{
+    uint32_t lost = 0;
+
+    for (uint32_t i = 0; i < crowd->slip_count; i++)
+        lost += crowd->slips[i].room != NEVER && crowd->slips[i].is_told &&
+                slip_is_lost_at(&crowd->slips[i], done);
+    return lost;
+}
+
+/* Plays until a power cut takes so many tickets that were told of, and has that happen. */
+static void play_until_lost(struct ruin *ruin, struct life *life, enum sim_loss loss, uint32_t lost)
+{
+    struct scene scene = {&ruin->crowd, "a loss", SIM_ANY, 0};
+    struct local_recovery recovery;
+
+    for (;;) {
+        crowd_turn(&ruin->crowd);
+        ruin->left = disk_sim_power_cut(life->sim, loss, ruin->crowd.seed);
+        ruin->done = after_power_cut(&scene, ruin->left, &recovery);
+        if (count_lost(&ruin->crowd, ruin->done) >= lost && ruin->crowd.ops > 60)
+            break;
+        disk_sim_free(ruin->left);
+    }
+    life_end(life);
+    disk_sim_free(life->sim);
+}
+
 /*
  * A crowd and its disk after some lives: every recovery begins a new segment, so the log is longer than one. Some have lost their
  * places, and have not come back yet.
@@ -427,21 +455,15 @@ static struct ruin eve_new(uint64_t seed, enum sync_mode sync, uint32_t rooms)
 {
     struct log_options options = options_for(sync);
     struct ruin eve = {.left = disk_sim_new()};
-    struct local_recovery recovery;
 
     crowd_init(&eve.crowd, seed, &options);
     eve.crowd.rooms = rooms;
-    for (int i = 0; i < 3; i++) {
+    for (uint32_t i = 0; i < 3; i++) {
         struct life life = life_new(eve.left);
         assert_true(life_begin(&life, &options));
         crowd_move(&eve.crowd, &life, eve.done);
-        for (int turns = 0; turns < 20; turns++)
-            crowd_turn(&eve.crowd);
-        struct scene scene = {&eve.crowd, "before the disk fails", SIM_ANY, 0};
-        eve.left = disk_sim_power_cut(life.sim, sync == SYNC_OFF ? SIM_KEEP : SIM_DROP, 1);
-        eve.done = after_power_cut(&scene, eve.left, &recovery);
-        life_end(&life);
-        disk_sim_free(life.sim);
+        play_until_lost(&eve, &life, sync == SYNC_OFF ? SIM_KEEP : SIM_DROP,
+                        sync == SYNC_INTERVAL ? 2 * i : 0);
     }
     return eve;
 }
@@ -666,6 +688,46 @@ static void a_line_lives_through_one_accident_after_the_other(void **state)
     }
 }
 
+static struct place join_of(struct life *life, uint64_t who)
+{
+    struct engine_call call = {.op = ENGINE_JOIN, .join = {.holder = holder_of(who), .wall_sec = 5}};
+
+    assert_int_equal(life_ask(life, &call, crowd_room_name(0)), ERROR_NONE);
+    return call.standing.place;
+}
+
+/* The next life of what an accident left; the one before is over. */
+static void live_on(struct life *life, struct disk_sim *left)
+{
+    struct log_options options = options_for(SYNC_INTERVAL);
+
+    options.segment_bytes *= 4; /* so that no snapshot is due, which would know everything */
+    life_end(life);
+    disk_sim_free(life->sim);
+    *life = life_new(left);
+    assert_true(life_begin(life, &options));
+}
+
+/* Whatever epochs it came to, and whoever comes after it. */
+static void the_numbers_of_a_deleted_room_are_not_given_again(void **state)
+{
+    struct log_options options = options_for(SYNC_INTERVAL);
+    struct life life = life_new(disk_sim_new());
+    struct engine_call delete = {.op = ENGINE_DELETE};
+    (void)state;
+
+    assert_true(life_begin(&life, &options));
+    uint32_t epoch = join_of(&life, 1).epoch;
+    live_on(&life, disk_sim_power_cut(life.sim, SIM_DROP, 1));
+    struct place last = join_of(&life, 2);
+    assert_true(life.recovery.has_lost && last.epoch > epoch);
+    assert_int_equal(life_ask(&life, &delete, crowd_room_name(0)), ERROR_NONE);
+    live_on(&life, disk_sim_crash(life.sim));
+    assert_true(join_of(&life, 3).epoch > last.epoch);
+    life_end(&life);
+    disk_sim_free(life.sim);
+}
+
 /*
  * Promise 3 over accidents: in any w milliseconds of a room's time, calls - refunds <= burst + rate * w. Of all windows that end
  * now `worst` is the largest calls - refunds - rate * w, in millionths of a call; the empty one keeps it from going below 0.
@@ -743,18 +805,7 @@ static struct ruin ruin_new(uint64_t seed)
     crowd_init(&ruin.crowd, seed, &options);
     assert_true(life_begin(&life, &options));
     crowd_enter(&ruin.crowd, &life);
-    do {
-        crowd_turn(&ruin.crowd);
-        struct scene scene = {&ruin.crowd, "before a recovery", SIM_ANY, 0};
-        struct local_recovery recovery;
-        ruin.left = disk_sim_power_cut(life.sim, seed % 2 == 0 ? SIM_DROP : SIM_REORDER, seed);
-        ruin.done = after_power_cut(&scene, ruin.left, &recovery);
-        if (ruin.crowd.ops > 200 && ruin.done + 20 < ruin.crowd.told)
-            break;
-        disk_sim_free(ruin.left);
-    } while (true);
-    life_end(&life);
-    disk_sim_free(life.sim);
+    play_until_lost(&ruin, &life, seed % 2 == 0 ? SIM_DROP : SIM_REORDER, 4);
     return ruin;
 }
 
@@ -1291,6 +1342,7 @@ int main(void)
         cmocka_unit_test(power_cut_while_a_snapshot_is_taken),
         cmocka_unit_test(a_snapshot_counts_for_nothing_before_the_journal_reaches_its_end),
         cmocka_unit_test(a_line_lives_through_one_accident_after_the_other),
+        cmocka_unit_test(the_numbers_of_a_deleted_room_are_not_given_again),
         cmocka_unit_test(slots_and_pace_hold_over_any_accident),
         cmocka_unit_test(a_recovery_cut_short_anywhere_is_made_good_by_the_next),
         cmocka_unit_test(a_recovery_in_which_any_call_fails_is_made_good_by_the_next),
