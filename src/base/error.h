@@ -53,7 +53,10 @@
     ERROR(ENGINE_UNAVAILABLE, 503, "ENGINE_UNAVAILABLE", "The waiting room is unavailable for a moment",    \
           "The engine cannot answer. Waiting helps; places are kept.")                                      \
     ERROR(ROOM_CLOSED, 503, "ROOM_CLOSED", "The room is closed at the moment",                              \
-          "The operator closed the room (mode closed).")
+          "The operator closed the room (mode closed).")                                                    \
+    ERROR(SERVICE_UNAVAILABLE, 503, "SERVICE_UNAVAILABLE", "The shop is unavailable for a moment",          \
+          "Too many requests to it failed, and weir_breaker leaves it alone for a while. retry_after says " \
+          "when to come back.")
 
 enum error {
     ERROR_NONE = 0,

@@ -56,7 +56,7 @@ struct admin_state {
 /* Begins the chain of each call. */
 admin_step rooms_begin, room_begin, room_put_begin, room_patch_begin, room_delete_begin, room_advance_begin,
     room_clear_begin, room_figures_begin, stream_begin, ticket_look_begin, ticket_revoke_begin,
-    journal_status_begin, gate_counts_begin;
+    journal_status_begin, gate_counts_begin, breakers_begin;
 
 /* Goes on from the present step. */
 void admin_go_on(ngx_http_request_t *r);

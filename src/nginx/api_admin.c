@@ -36,6 +36,7 @@ static const struct admin_row rows[] = {
     {SPAN("journal"), SPAN(""), false, false, READ, SPAN("GET, HEAD"), journal_status_begin},
     {SPAN("stream"), SPAN(""), false, false, NGX_HTTP_GET, SPAN("GET"), stream_begin},
     {SPAN("gate"), SPAN(""), false, false, READ, SPAN("GET, HEAD"), gate_counts_begin},
+    {SPAN("breakers"), SPAN(""), false, false, READ, SPAN("GET, HEAD"), breakers_begin},
 };
 
 struct path {

@@ -30,6 +30,7 @@ void *conf_create_main(ngx_conf_t *cf)
 {
     struct main_conf *conf = ngx_pcalloc(cf->pool, sizeof(*conf));
     if (conf == NULL || ngx_array_init(&conf->rooms, cf->pool, 4, sizeof(struct room_conf)) != NGX_OK ||
+        ngx_array_init(&conf->breakers, cf->pool, 4, sizeof(struct breaker_conf *)) != NGX_OK ||
         gate_conf_init(cf, conf) != NGX_OK)
         return NULL;
     conf->real_peer = NGX_ERROR;

@@ -56,12 +56,16 @@ struct main_conf {
     struct gate_counts *gate_counts; /* NULL: no gate */
     ngx_str_t shop_key;              /* data NULL: no weir_shop_key_file */
     ngx_array_t gates;               /* of gate_conf.c: the rooms that gates name in so many words */
+    ngx_array_t breakers;            /* struct breaker_conf * */
     ngx_int_t real_peer;             /* index of $realip_remote_addr, or NGX_ERROR without that module */
     struct conf_mention need;        /* the first directive that cannot work without zone and secret */
     struct conf_mention admin;       /* the first weir_api admin */
 };
 
+struct breaker_conf; /* breaker.h */
+
 struct srv_conf {
+    struct breaker_conf *breaker; /* of an upstream; NULL: none */
     bool has_api;    /* some location of it: refusals from before a location was found use the envelope too */
     bool has_gate;   /* some location of it: nobody may tell its shop who passed, by a free path either */
     bool has_verify; /* some location of it */

@@ -161,6 +161,34 @@
               "this address has in this server judges it, and nothing is served there. Whoever may pass "  \
               "gets 200 with the X-Weir-* headers; a navigation without a pass 302 to the waiting page, "  \
               "anything else, or all with `redirect=off`, 401 with redirectTo. Nobody is let in "          \
-              "unnoticed here, for a proxy does not hand cookies on.")
+              "unnoticed here, for a proxy does not hand cookies on.")                                     \
+    DIRECTIVE("weir_breaker",                                                                              \
+              "weir_breaker [requests=N] [window=TIME] [failed=N%] [open=TIME] [trials=N] "                \
+              "[fallback=@NAME];",                                                                         \
+              "none: every request goes to the shop", "upstream", NGX_HTTP_UPS_CONF | NGX_CONF_ANY,        \
+              NGX_HTTP_SRV_CONF_OFFSET, breaker_directive,                                                 \
+              "Leaves a failing upstream alone. When within `window` (10s) at least `requests` (10) "      \
+              "were sent to it and `failed` (60%) of them or more failed, the breaker opens: for "         \
+              "`open` (30s) everybody is answered at once, with 503 SERVICE_UNAVAILABLE and "              \
+              "Retry-After, or by the named location `fallback`, whose answer is its own. Then "           \
+              "`trials` (3) requests go by and nobody else: if all succeed it closes, the first "          \
+              "that fails opens it again. What counts as failed: no connection, no answer in time, "       \
+              "an answer that breaks off, a status of 500 and more. A request whose client went "          \
+              "away counts for nothing. A request that nginx takes to several servers of the "             \
+              "upstream counts once, by its end. What a cache may serve of such a moment "                 \
+              "(`proxy_cache_use_stale error`) it serves. All workers share one breaker, and a "           \
+              "reload keeps it; `GET breakers` of the operator's API shows it, the error log says "        \
+              "when it opens and closes.")                                                                 \
+    DIRECTIVE("weir_retry",                                                                                \
+              "weir_retry [times=N] [wait=TIME] [budget=N%] [burst=N] [also=PUT] [also=DELETE];",          \
+              "none: nothing is tried again", "upstream", NGX_HTTP_UPS_CONF | NGX_CONF_ANY,                \
+              NGX_HTTP_SRV_CONF_OFFSET, breaker_retry_directive,                                           \
+              "Tries what failed once more, up to `times` (2), after `wait` (100ms), then twice "          \
+              "that and so on, each less up to a half by chance. Only GET, HEAD and OPTIONS, and "         \
+              "those that `also` names; a POST never. Only what got no whole answer, or 500, 502, "        \
+              "503 or 504 without a Retry-After; and only while the breaker of the same upstream is "      \
+              "closed. All retries together are at most `budget` (10%) of the requests and `burst` "       \
+              "(10) beyond. It needs the request's body as a whole: with proxy_request_buffering "         \
+              "off nothing is tried again.")
 
 #endif

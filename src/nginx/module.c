@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The module as nginx sees it: its directives, its contexts and where it hooks in. */
 #include "nginx/admin_token.h"
+#include "nginx/breaker.h"
 #include "nginx/conf.h"
 #include "nginx/cors.h"
 #include "nginx/directives.h"
@@ -22,6 +23,7 @@
 
 static ngx_int_t module_add_variables(ngx_conf_t *cf);
 static ngx_int_t module_init(ngx_conf_t *cf);
+static ngx_int_t module_join(ngx_conf_t *cf);
 static ngx_int_t module_settle(ngx_cycle_t *cycle);
 static ngx_int_t module_on_rewrite(ngx_http_request_t *r);
 static ngx_int_t phase_join(ngx_conf_t *cf, ngx_http_phases phase, ngx_http_handler_pt handler);
@@ -69,8 +71,14 @@ static ngx_int_t module_init(ngx_conf_t *cf)
     struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
     if (conf_check(cf) != NGX_OK || zone_check_kept(cf) != NGX_OK)
         return NGX_ERROR;
-    if (conf->need.what.len == 0)
-        return NGX_OK;
+    if (conf->need.what.len > 0 && module_join(cf) != NGX_OK)
+        return NGX_ERROR;
+    return breaker_conf_finish(
+        cf); /* last: its filter drops answers, and the others' see only what is sent */
+}
+
+static ngx_int_t module_join(ngx_conf_t *cf)
+{
     if (page_init(cf) != NGX_OK || envelope_init(cf) != NGX_OK || gate_response_init(cf) != NGX_OK)
         return NGX_ERROR;
     if (phase_join(cf, NGX_HTTP_POST_READ_PHASE, gate_on_read) != NGX_OK ||
@@ -84,8 +92,10 @@ static ngx_int_t module_init(ngx_conf_t *cf)
 static ngx_int_t module_settle(ngx_cycle_t *cycle)
 {
     struct main_conf *conf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_weir_module);
-    if (conf != NULL)
-        journal_settle(conf);
+    if (conf == NULL)
+        return NGX_OK;
+    journal_settle(conf);
+    breaker_zone_settle(conf);
     return NGX_OK;
 }
 

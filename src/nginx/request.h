@@ -22,11 +22,12 @@ struct sent {
     size_t pass_count, cookie_count;
 };
 
-struct queue_state; /* api_queue.c */
-struct admin_state; /* admin.h */
-struct gate;        /* gate_state.h */
-struct gate_note;   /* gate_note.h */
-struct lobby;       /* lobby.c */
+struct queue_state;   /* api_queue.c */
+struct admin_state;   /* admin.h */
+struct gate;          /* gate_state.h */
+struct gate_note;     /* gate_note.h */
+struct lobby;         /* lobby.c */
+struct breaker_visit; /* breaker_visit.h */
 
 struct request {
     struct sent sent;
@@ -44,6 +45,7 @@ struct request {
     struct gate *gate;
     struct gate_note *gate_note;
     struct lobby *lobby;
+    struct breaker_visit *breaker;
 };
 
 /* Made on first use. NULL: out of memory. */

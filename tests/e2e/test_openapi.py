@@ -42,6 +42,7 @@ SERVER = """
         location /limited/ { weir_api queue; limit_req zone=none; }
         location /broken/ { weir_api queue; return 503; }
         location = /.well-known/jwks.json { weir_api jwks; }
+        location /dead/ { proxy_pass http://dead; }
 """
 CORS = {"Origin": "https://shop.example", "Access-Control-Request-Method": "POST"}
 BROWSER = {"Accept": "text/html"}
@@ -76,7 +77,8 @@ def test_every_code_of_the_queue_api_is_documented():
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     server = Nginx(tmp_path_factory.mktemp("openapi") / "nginx", rooms=ROOMS, gate="held", server=SERVER,
-                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m; weir_pass eddsa tier=1;")
+                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m; weir_pass eddsa tier=1;"
+                        "upstream dead { server 127.0.0.1:1; weir_breaker requests=1; }")
     yield server.start()
     server.stop()
 
@@ -188,6 +190,7 @@ CALLS = [
     ("get", "{other}", dict(), 404, "NOT_FOUND"),
 
     ("post", "/api/v1/reservations", dict(), 403, "ADMISSION_REQUIRED"),
+    ("post", "/api/v1/reservations", dict(at="/dead", first={}), 503, "SERVICE_UNAVAILABLE"),
     ("get", "/api/v1/reservations", dict(headers=BROWSER), 302, None),
     ("get", "/.well-known/jwks.json", dict(), 200, None),
     ("head", "/.well-known/jwks.json", dict(), 200, None),

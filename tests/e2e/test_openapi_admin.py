@@ -80,10 +80,11 @@ CALLS = [
     ("delete", "rooms/{id}", dict(id="nobody"), 404, "ROOM_NOT_FOUND"),
     ("get", "journal", {}, 200, None),
     ("get", "gate", {}, 200, None),
+    ("get", "breakers", {}, 200, None),
     ("get", "{other}", {}, 404, "NOT_FOUND"),
     *(("options", path, {}, 405, "METHOD_NOT_ALLOWED")
       for path in ("rooms", "rooms/{id}", "rooms/{id}/figures", "rooms/{id}/advance", "rooms/{id}/clear", "ticket", "revoke",
-                   "stream", "journal", "gate")),
+                   "stream", "journal", "gate", "breakers")),
 ]
 EVERYWHERE = [(method, path.removeprefix(PREFIX), how, status, code)
               for method, path in DOCUMENT.operations()
@@ -97,7 +98,8 @@ EVERYWHERE = [(method, path.removeprefix(PREFIX), how, status, code)
 def server(tmp_path_factory):
     server = Nginx(tmp_path_factory.mktemp("openapi") / "nginx", rooms={"held": "mode=hold", "now": "rate=100000"},
                    zone="16m rooms=3", admin=["ops"], server=SERVER,
-                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m; weir_journal journal;")
+                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m; weir_journal journal;"
+                        "upstream shop { server 127.0.0.1:1; weir_breaker; }")
     yield server.start()
     server.stop()
 

@@ -313,6 +313,74 @@ static void new_options_count_from_now_on(void **state)
     assert_int_equal(breaker_look(&breaker, 1600), BREAKER_CLOSED);
 }
 
+/* ---- a shop that goes and comes back ---- */
+
+#define TIMEOUT_MS 5000
+#define EVERY_MS   50
+
+struct sent {
+    struct breaker_call call;
+    uint64_t end_ms; /* 0: nobody's */
+    bool is_good, is_lost;
+};
+
+/* A request at a shop that is away until `back_ms`: it fails at once, or says nothing until the time is over. */
+static struct sent sent_at(struct dice *dice, uint64_t now_ms, uint64_t back_ms, bool is_slow)
+{
+    bool is_good = now_ms >= back_ms;
+    uint64_t takes_ms = is_good ? 20 + dice_below(dice, 200) : is_slow ? TIMEOUT_MS : 1;
+
+    return (struct sent){.end_ms = now_ms + takes_ms, .is_good = is_good, .is_lost = hits(dice, 10)};
+}
+
+/* When it closed for good, of a shop that went away at 10 s and came back at `back_ms`. A tenth of all workers' words is lost. */
+static uint64_t day_of_a_shop(struct dice *dice, uint64_t back_ms, bool is_slow)
+{
+    struct breaker breaker = fresh(0);
+    struct sent sent[TIMEOUT_MS / EVERY_MS + 2] = {0};
+    uint64_t closed_ms = 0, opened_ms = 0;
+
+    for (uint64_t now = 0; now < back_ms + 90000; now += EVERY_MS) {
+        size_t spare = 0;
+        for (size_t i = 0; i < sizeof(sent) / sizeof(sent[0]); i++) {
+            if (sent[i].end_ms == 0 || sent[i].end_ms > now)
+                continue;
+            if (!sent[i].is_lost)
+                breaker_end(&breaker, now, &sent[i].call, sent[i].is_good ? BREAKER_GOOD : BREAKER_FAILED);
+            sent[i].end_ms = 0;
+        }
+        while (sent[spare].end_ms != 0)
+            spare++;
+        struct sent next = sent_at(dice, now, now < 10000 ? 0 : back_ms, is_slow);
+        if (breaker_begin(&breaker, now, false, &next.call))
+            sent[spare] = next;
+        if (breaker_look(&breaker, now) == BREAKER_CLOSED)
+            closed_ms = closed_ms != 0 || now < back_ms ? closed_ms : now;
+        else {
+            closed_ms = 0;
+            opened_ms = opened_ms != 0 ? opened_ms : now;
+        }
+    }
+    /* 10 s of good ones, then bad ones: within a window of them, and of the time until they are known to be bad. */
+    assert_in_range(opened_ms, 10000, 10000 + 10000 + TIMEOUT_MS);
+    return closed_ms;
+}
+
+static void it_is_closed_within_a_minute_of_the_shops_return(void **state)
+{
+    struct dice dice = {5};
+    uint64_t longest = 0;
+    (void)state;
+
+    for (int round = 0; round < 2000; round++) {
+        uint64_t back_ms = 25000 + dice_below(&dice, 100000);
+        uint64_t closed_ms = day_of_a_shop(&dice, back_ms, hits(&dice, 2));
+        assert_true(closed_ms >= back_ms);
+        longest = closed_ms - back_ms > longest ? closed_ms - back_ms : longest;
+    }
+    assert_in_range(longest, 25000, 60000);
+}
+
 /* ---- retries ---- */
 
 static void retries_are_a_tenth_of_requests_and_a_few(void **state)
@@ -642,6 +710,11 @@ static void expect_a_whole_life(struct breaker *breaker)
     assert_true(breaker->credit <= 1000);
 }
 
+static bool bytes_are_equal(const void *one, const void *other, size_t count)
+{
+    return memcmp(one, other, count) == 0;
+}
+
 static void whoever_dies_in_it_leaves_one_that_works(void **state)
 {
     struct breaker *breaker = shared_new(sizeof(*breaker)), seen, copy;
@@ -662,7 +735,7 @@ static void whoever_dies_in_it_leaves_one_that_works(void **state)
         if (WIFEXITED(status))
             break;
         assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
-        if (memcmp(&seen, breaker, sizeof(seen)) == 0)
+        if (bytes_are_equal(&seen, breaker, sizeof(seen)))
             continue;
         copy = seen = *breaker;
         breaker_mend(&copy);
@@ -696,6 +769,7 @@ int main(void)
         cmocka_unit_test(what_began_before_it_opened_says_nothing_after_it_closed),
         cmocka_unit_test(a_clock_that_steps_back_stands_still),
         cmocka_unit_test(new_options_count_from_now_on),
+        cmocka_unit_test(it_is_closed_within_a_minute_of_the_shops_return),
         cmocka_unit_test(retries_are_a_tenth_of_requests_and_a_few),
         cmocka_unit_test(an_idle_time_brings_no_more_than_the_few),
         cmocka_unit_test(nothing_is_tried_again_while_it_is_not_closed),

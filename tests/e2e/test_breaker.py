@@ -1,0 +1,703 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""weir_breaker and weir_retry, with a shop that is killed, slow, flapping, and back."""
+
+import asyncio
+import multiprocessing
+import random
+import re
+import socket
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from weirtest import Caller, Client, at_once, free_port, wait_until
+from weirtest.locks import kill_inside
+from weirtest.sick_shop import SickShop, break_off, drop, fine, first, hang, status
+
+# As by default, but for the times.
+BREAKER = "weir_breaker requests=10 window=10s failed=60% open=1s trials=3;"
+CALM = "weir_breaker requests=1000000;"  # never opens here
+LAVISH = "burst=10000"  # a budget that is no limit here
+
+HTTP = """
+    proxy_connect_timeout 1s;
+    proxy_read_timeout {timeout};
+    proxy_send_timeout 1s;
+    proxy_http_version 1.1;
+    proxy_set_header Connection "";
+    upstream shop {{ server 127.0.0.1:{port} max_fails=0; {upstream} }}
+    {http}
+"""
+SERVER = """
+        location / {{ proxy_pass http://shop; }}
+        {server}
+"""
+
+
+@pytest.fixture
+def shop():
+    shop = SickShop()
+    yield shop
+    shop.close()
+
+
+@pytest.fixture
+def front(weir, shop):
+    """An nginx before the shop."""
+
+    def make(upstream=BREAKER, timeout="300ms", http="", server="", **kwargs):
+        server = weir(http=HTTP.format(port=shop.port, upstream=upstream, timeout=timeout, http=http),
+                      server=SERVER.format(server=server), admin=["ops"], **kwargs)
+        server.expect_in_log(r"\[crit\].*(reset|refused|Connection)")
+        return server
+
+    return make
+
+
+def breaker(server):
+    (told,) = server.admin().call("GET", "breakers").json()["breakers"]
+    return told
+
+
+def is_refusal(answer):
+    return answer.status == 503 and answer.error_code == "SERVICE_UNAVAILABLE"
+
+
+def open_it(server, path="/", method="GET"):
+    """Asks until the breaker refuses, which it must soon do; returns what was answered before."""
+    client, before = server.client(), []
+    while not is_refusal(said := client.request(method, path)):
+        before.append(said.status)
+        assert len(before) <= 10, before
+    return before
+
+
+def closes(server, path="/"):
+    """Asks until it is closed again."""
+    client = server.client()
+    wait_until(lambda: client.get(path).status == 200 and breaker(server)["state"] == "closed", 20, "the breaker closed")
+
+
+def statuses(answers):
+    counts = {}
+    for said in answers:
+        counts[said.status] = counts.get(said.status, 0) + 1
+    return counts
+
+
+# --- the shop is killed, slow, flapping, and back
+
+
+def test_a_killed_shop_is_left_alone_and_found_again(front, shop):
+    server = front()
+    assert server.client().get("/").body == b"the shop, GET /"
+    shop.kill()
+    assert open_it(server) == [502] * 9, "one of the ten in its window was good, nine failed"
+    told = breaker(server)
+    assert (told["upstream"], told["state"], told["opened"], told["failed"]) == ("shop", "open", 1, 9)
+    assert '[error]' in server.log() and 'the breaker of "shop" opened for 1000 ms: 9 of 10 requests failed' in server.log()
+
+    shop.start()
+    closes(server)
+    told = breaker(server)
+    assert (told["half_opened"], told["closed"], told["trials"]) == (told["opened"], 1, told["opened"] + 2)
+    assert 'the breaker of "shop" is half open: 3 trials' in server.log()
+    assert 'the breaker of "shop" closed: 3 trials succeeded' in server.log()
+
+
+def test_a_refusal_is_the_apis_and_says_when_to_come_back(front, shop):
+    server = front(upstream="weir_breaker open=7s;", server="weir_cors https://a.example;")
+    shop.kill()
+    open_it(server)
+    said = server.client().get("/seats?x=1", headers={"X-Request-ID": "abc", "Origin": "https://a.example"})
+    assert said.status == 503 and said.header("content-type") == "application/json"
+    error = said.json()["error"]
+    assert (error["code"], error["trace_id"]) == ("SERVICE_UNAVAILABLE", "abc")
+    assert said.header("retry-after") == str(error["retry_after"]) and 1 <= error["retry_after"] <= 7
+    assert said.header("x-request-id") == "abc" and said.header("cache-control") == "no-store"
+    assert said.header("access-control-allow-origin") == "https://a.example"
+    assert said.header("connection") == "keep-alive"
+    assert server.client().request("HEAD", "/").status == 503
+    assert is_refusal(server.client().post("/", "x" * 100000)), "whatever was sent with it"
+
+
+def test_a_refusal_takes_no_time_and_reaches_nobody(front, shop):
+    server = front(upstream="weir_breaker open=1h;")
+    shop.health = status(500)
+    open_it(server)
+    reached, client, times = len(shop.seen), server.client(), []
+    for _ in range(3000):
+        began = time.perf_counter()
+        said = client.get("/")
+        times.append(time.perf_counter() - began)
+        assert is_refusal(said)
+    times.sort()
+    p50, p99 = times[len(times) // 2], times[len(times) * 99 // 100]
+    print(f"refusals: p50 {p50 * 1000:.2f} ms, p99 {p99 * 1000:.2f} ms, highest {times[-1] * 1000:.2f} ms")
+    assert p50 < 0.05
+    assert len(shop.seen) == reached
+    assert breaker(server)["refused"] >= 3000
+
+
+def test_a_slow_shop_is_left_alone_after_as_many_timeouts(front, shop):
+    server = front()
+    shop.health = hang
+    answers = at_once(server.port, [("GET", f"/{n}") for n in range(10)], connections=10)
+    assert statuses(answers) == {504: 10}
+    assert is_refusal(server.client().get("/"))
+    assert len(shop.seen) == 10
+    shop.health = fine
+    closes(server)
+
+
+def test_one_of_two_workers_opens_it_for_both(front, shop):
+    """All workers share one breaker: with one each, twenty failures would reach the shop."""
+    server = front(workers=4, upstream="weir_breaker open=1h;")
+    shop.health = status(503)
+    answers = at_once(server.port, [("GET", "/")] * 400, connections=40)
+    assert len(shop.seen) < 10 + 40, "whoever was under way, and nobody else"
+    assert statuses(answers) == {503: 400}
+    assert sum(map(is_refusal, answers)) == 400 - len(shop.seen)
+
+
+def test_a_flapping_shop_is_tried_three_at_a_time(front, shop):
+    server = front(upstream="weir_breaker open=200ms;")
+    shop.health = status(500)
+    open_it(server)
+    for _ in range(5):
+        opened, reached = breaker(server)["opened"], len(shop.seen)
+        wait_until(lambda: not is_refusal(server.client().get("/")), 10, "a trial")
+        assert len(shop.seen) == reached + 1, "the first that fails ends it"
+        assert (breaker(server)["state"], breaker(server)["opened"]) == ("open", opened + 1)
+    assert server.log().count("opened again for 200 ms: a trial failed") == 5
+    shop.health = hang
+    wait_until(lambda: breaker(server)["state"] == "half_open", 10, "its time over")
+    reached = len(shop.seen)
+    answers = at_once(server.port, [("GET", "/")] * 50, connections=50)
+    assert len(shop.seen) == reached + 3 and statuses(answers) == {503: 47, 504: 3}
+    shop.health = fine
+    closes(server)
+
+
+def test_the_shops_own_refusals_are_passed_on_untouched(front, shop):
+    server = front()
+    shop.health = status(503, ["Retry-After: 77", "X-Shop: own"])
+    said = server.client().get("/")
+    assert (said.status, said.body) == (503, b"the shop's own 503")
+    assert (said.header("retry-after"), said.header("x-shop")) == ("77", "own")
+
+
+# --- what counts
+
+
+@pytest.mark.parametrize("health", [status(500), status(502), status(599), drop, break_off, hang],
+                         ids=["500", "502", "599", "dropped", "broken-off", "silent"])
+def test_what_counts_as_failed(front, shop, health):
+    server = front(timeout="50ms")
+    shop.health = health
+    client = server.client()
+    for _ in range(10):
+        assert breaker(server)["state"] == "closed"
+        try:
+            client.get("/")
+        except OSError:
+            pass  # an answer that broke off
+        except Exception as broken:
+            assert "IncompleteRead" in repr(broken)
+    wait_until(lambda: breaker(server)["state"] == "open", 5, "the breaker open")
+    assert breaker(server)["failed"] == 10 and len(shop.seen) == 10
+
+
+@pytest.mark.parametrize("health", [status(200), status(301), status(404), status(429), status(499)],
+                         ids=["200", "301", "404", "429", "499"])
+def test_what_the_shop_says_of_the_request_is_no_failure(front, shop, health):
+    server = front()
+    shop.health = health
+    client = server.client()
+    for _ in range(30):
+        client.get("/")
+    told = breaker(server)
+    assert (told["state"], told["failed"], told["window_requests"]) == ("closed", 0, 30)
+
+
+def test_fewer_failures_than_the_share_open_nothing(front, shop):
+    server = front()
+    shop.health = lambda visit: (status(500) if visit.number % 2 else fine)(visit)
+    client = server.client()
+    assert {client.get("/").status for _ in range(200)} == {200, 500}
+    assert (breaker(server)["opened"], breaker(server)["window_failed"]) == (0, 100)
+
+
+def test_clients_who_go_away_count_for_nothing(front, shop):
+    server = front(timeout="10s")
+    shop.health = hang
+    for number in range(30):
+        with socket.create_connection(("127.0.0.1", server.port)) as visitor:
+            visitor.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            wait_until(lambda: len(shop.seen) == number + 1, 5, "the request at the shop")
+    wait_until(lambda: breaker(server)["aborted"] == 30, 5, "nginx to notice")
+    told = breaker(server)
+    assert (told["state"], told["failed"], told["window_requests"]) == ("closed", 0, 0)
+
+
+def test_a_trial_whose_client_goes_away_leaves_its_place_to_others(front, shop):
+    server = front(timeout="10s", upstream="weir_breaker open=500ms;")
+    shop.health = status(500)
+    open_it(server)
+    shop.health = hang
+    wait_until(lambda: breaker(server)["state"] == "half_open", 5, "its time over")
+    reached = len(shop.seen)
+    for number in range(20):  # more than there are trials, and faster than any would be taken for lost
+        with socket.create_connection(("127.0.0.1", server.port)) as visitor:
+            visitor.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            wait_until(lambda: len(shop.seen) == reached + number + 1, 5, "the trial at the shop")
+        wait_until(lambda: breaker(server)["aborted"] == number + 1, 5, "nginx to notice")
+    shop.health = fine
+    closes(server)
+
+
+def test_of_several_servers_a_dead_one_is_nginxs_affair(front, shop):
+    """One request counts once, by its end. And the breaker stands wherever it is written."""
+    server = front(upstream=f"server 127.0.0.1:{free_port()} max_fails=0; {BREAKER} least_conn; keepalive 8;")
+    client = server.client()
+    assert {client.get("/").status for _ in range(4)} == {200}
+    assert (breaker(server)["requests"], breaker(server)["failed"]) == (4, 0)
+    shop.kill()
+    assert open_it(server)[-1] == 502
+
+
+def test_an_upgraded_connection_counts_when_it_is_made(front, shop):
+    """A trial that lasts for hours must not keep the breaker from closing."""
+    server = front(server="location /ws { proxy_pass http://shop; proxy_read_timeout 60s; proxy_set_header Upgrade $http_upgrade;"
+                          " proxy_set_header Connection upgrade; }")
+    shop.health = status(500)
+    open_it(server)
+    shop.health = lambda visit: b"HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nhello"
+    wait_until(lambda: breaker(server)["state"] == "half_open", 5, "its time over")
+    visitors = []
+    for _ in range(3):
+        visitors.append(socket.create_connection(("127.0.0.1", server.port)))
+        visitors[-1].sendall(b"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+        assert visitors[-1].recv(1000).startswith(b"HTTP/1.1 101 ")
+    assert breaker(server)["state"] == "closed"
+    for visitor in visitors:
+        visitor.close()
+
+
+# --- who answers while it is open
+
+
+def test_the_operators_fallback_answers(front, shop):
+    server = front(upstream="weir_breaker open=1h fallback=@sorry;", server="""
+        location @sorry { add_header X-From fallback always; return 200 "read-only"; }
+        location /page/ { proxy_pass http://shop; }
+    """, shop="""
+        listen 127.0.0.1:{port};
+        location / {{ proxy_pass http://shop; }}
+    """.format(port=(elsewhere := free_port())))
+    shop.kill()
+    client = server.client()
+    while (said := client.get("/")).status != 200:
+        assert said.status == 502
+    assert (said.body, said.header("x-from")) == (b"read-only", "fallback")
+    assert client.post("/page/", {"seat": 1}).body == b"read-only"
+    # A server without that location has the envelope.
+    assert is_refusal(Client(elsewhere).get("/"))
+
+
+def test_an_error_page_is_for_what_is_final(front, shop):
+    server = front(upstream="weir_breaker open=1h; weir_retry times=1 wait=1ms;", server="""
+        location /own/ { error_page 502 503 =418 @own; proxy_pass http://shop; }
+        location @own { return 418 "own"; }
+        location /taken/ { proxy_intercept_errors on; error_page 500 =418 @own; proxy_pass http://shop; }
+    """)
+    shop.health = status(500)
+    assert server.client().get("/taken/").status == 418
+    assert len(shop.asked("/taken/")) == 2, "it was tried again before the page was shown"
+    shop.kill()
+    client, codes = server.client(), set()
+    while not is_refusal(said := client.get("/own/")):
+        codes.add(said.status)
+    assert codes == {418}
+
+
+def test_the_cache_serves_what_it_has(front, shop):
+    server = front(upstream="weir_breaker open=1h;", http="proxy_cache_path cache keys_zone=pages:1m;", server="""
+        add_header X-Cache $upstream_cache_status always;
+        location /cached/ { proxy_cache pages; proxy_cache_valid 200 1s; proxy_cache_use_stale error; proxy_pass http://shop; }
+        location /new/ { proxy_cache pages; proxy_cache_valid any 1h; proxy_pass http://shop; }
+    """)
+    client = server.client()
+    assert client.get("/cached/").status == 200
+    shop.kill()
+    open_it(server)
+    wait_until(lambda: client.get("/cached/").header("x-cache") == "STALE", 5, "its time in the cache over")
+    assert client.get("/cached/").body == b"the shop, GET /cached/"
+    # And a refusal is nothing to be kept.
+    assert is_refusal(client.get("/new/"))
+    shop.start()
+    server.write_conf(http=server.parts["http"].replace("open=1h", "open=100ms"))
+    server.reload()
+    closes(server)
+    assert server.client().get("/new/").status == 200
+
+
+def test_a_subrequest_is_refused_like_any_other(front, shop):
+    server = front(upstream="weir_breaker open=1h;", server="""
+        location /asked/ { auth_request /auth; return 200; }
+        location /asking/ { auth_request /auth; root /nonexistent; }
+        location = /auth { internal; proxy_pass http://shop; }
+    """)
+    server.expect_in_log("auth request unexpected status: 503")
+    assert server.client().get("/asking/x").status == 404
+    shop.health = status(500)
+    open_it(server)
+    assert server.client().get("/asking/x").status == 500
+    assert "auth request unexpected status: 503" in server.log()
+
+
+def test_the_gate_is_asked_once_and_its_pass_goes_out_with_the_last_answer(front, shop):
+    server = front(upstream=f"{BREAKER} weir_retry wait=1ms;", rooms={"hall": "rate=1000 burst=1000"},
+                   server="location /hall/ { weir_gate room=hall; proxy_pass http://shop; }")
+    shop.health = first(1, status(500))
+    said = server.client().get("/hall/", headers={"Accept": "text/html"})
+    assert said.status == 200 and len(shop.seen) == 2
+    assert len([name for name in said.cookies() if name.startswith("weir-pass")]) == 1
+    assert server.admin().call("GET", "gate").json()["requests"]["admitted"] == 1
+
+
+# --- again
+
+
+def test_what_can_be_tried_again_is(front, shop):
+    server = front(upstream=f"{CALM} weir_retry times=2 wait=20ms {LAVISH};", timeout="100ms")
+    client = server.client()
+    for number, sick in enumerate([status(500), status(502), status(503), status(504), drop, hang]):
+        for method in ("GET", "HEAD", "OPTIONS"):
+            shop.health = first(2, sick)
+            path = f"/{method}/{number}"
+            said = client.request(method, path, headers={"X-Request-ID": "one"})
+            assert said.status == 200, (method, number)
+            assert method == "HEAD" or said.body == f"the shop, {method} {path}".encode()
+            assert [visit.method for visit in shop.asked(path)] == [method] * 3
+            assert said.header_all("x-shop") == []
+    assert breaker(server)["retries"] == 6 * 3 * 2
+    # nginx's access log has one line for each request, with all that was tried.
+    assert len(re.findall(r'"GET /GET/0 HTTP', server.log("access.log"))) == 1
+
+
+def test_nothing_else_is_tried_again(front, shop):
+    server = front(upstream=f"{CALM} weir_retry times=2 wait=1ms {LAVISH};", timeout="100ms")
+    client = server.client()
+    for number, sick in enumerate([status(500), status(503), drop, hang]):
+        for method in ("POST", "PATCH", "PUT", "DELETE", "SEARCH"):
+            shop.health = first(1, sick)
+            path = f"/{method}/{number}"
+            said = client.request(method, path, body="order=1")
+            assert said.status >= 500, (method, number)
+            assert [visit.body for visit in shop.asked(path)] == [b"order=1"], "exactly once"
+    shop.kill()
+    assert client.post("/dead", "order=1").status == 502
+    assert breaker(server)["retries"] == 0
+
+
+def test_put_and_delete_are_tried_again_if_asked_with_the_whole_body(front, shop):
+    server = front(upstream=f"{CALM} weir_retry wait=1ms also=PUT also=DELETE {LAVISH};",
+                   server="client_body_buffer_size 16k; client_max_body_size 8m;"
+                          " location /unbuffered/ { proxy_request_buffering off; proxy_pass http://shop; }")
+    for size in (0, 10, 3_000_000):  # nothing, in memory, in a file
+        for sick in (status(500), drop):
+            for method in ("PUT", "DELETE"):
+                shop.health = first(1, sick)
+                body, path = random.randbytes(size), f"/{method}/{size}/{random.random()}"
+                assert server.client().request(method, path, body).status == 200
+                assert [visit.body for visit in shop.asked(path)] == [body, body]
+    shop.health = first(1, status(500))
+    assert server.client().request("PUT", "/unbuffered/", "x" * 3_000_000).status == 500
+    assert len(shop.asked("/unbuffered/")) == 1, "nginx did not keep it"
+
+
+def test_a_shop_that_says_when_to_come_back_is_believed(front, shop):
+    server = front(upstream=f"{CALM} weir_retry wait=1ms;")
+    shop.health = status(503, ["Retry-After: 5"])
+    assert server.client().get("/").status == 503
+    shop.health = status(501)
+    assert server.client().get("/").status == 501
+    assert len(shop.seen) == 2
+
+
+def test_the_last_answer_is_the_shops_own(front, shop):
+    server = front(upstream=f"{CALM} weir_retry times=2 wait=1ms;")
+    shop.health = lambda visit: status(500, [f"X-Try: {visit.number}", "Set-Cookie: a=b"])(visit)
+    said = server.client().get("/")
+    assert (said.status, said.body) == (500, b"the shop's own 500")
+    assert said.header_all("x-try") == ["2"] and len(said.header_all("set-cookie")) == 1
+    assert len(said.header_all("content-length")) == 1 and len(said.header_all("date")) == 1
+
+
+def test_each_wait_is_longer_than_the_one_before(front, shop):
+    server = front(upstream=f"{CALM} weir_retry times=4 wait=40ms;")
+    shop.health = status(500)
+    assert server.client().get("/").status == 500
+    times = [visit.at for visit in shop.seen]
+    waits = [after - before for before, after in zip(times, times[1:])]
+    assert len(waits) == 4
+    for number, wait in enumerate(waits):
+        assert wait >= 0.040 * 2 ** number / 2 - 0.002, waits
+
+
+def test_there_is_no_storm_of_retries(front, shop):
+    """A tenth of the requests, and ten: whatever clients do, and however much there is to retry."""
+    server = front(upstream=f"{CALM} weir_retry times=5 wait=1ms;", workers=4)
+    shop.health = status(500)
+    answers = at_once(server.port, [("GET", "/")] * 1000, connections=50)
+    assert statuses(answers) == {500: 1000}
+    told = breaker(server)
+    assert 1000 + 100 <= len(shop.seen) <= 1000 + 100 + 10
+    assert told["requests"] == len(shop.seen) and told["retries"] == len(shop.seen) - 1000
+    assert told["retries_denied"] >= 800
+
+
+def test_nobody_is_lost_while_the_shop_restarts(front, shop):
+    server = front(upstream=f"{CALM} weir_retry times=10 wait=50ms {LAVISH};", workers=2)
+    answers, stop = [], threading.Event()
+
+    def visit(number):
+        client = server.client()
+        while not stop.is_set():
+            answers.append(client.get(f"/{number}"))
+
+    visitors = [threading.Thread(target=visit, args=(number,)) for number in range(8)]
+    for visitor in visitors:
+        visitor.start()
+    for round in range(3):
+        served = len(answers)
+        wait_until(lambda: len(answers) >= served + 50, 10, "visitors")
+        retries = breaker(server)["retries"]
+        shop.kill()
+        wait_until(lambda: breaker(server)["retries"] >= retries + 16, 10, "everybody trying again")
+        shop.start()
+    served = len(answers)
+    wait_until(lambda: len(answers) >= served + 50, 10, "visitors")
+    stop.set()
+    for visitor in visitors:
+        visitor.join()
+    assert statuses(answers) == {200: len(answers)}
+
+
+def test_what_is_being_retried_when_the_breaker_opens_is_refused(front, shop):
+    server = front(upstream="weir_breaker open=1h; weir_retry times=3 wait=400ms;")
+    shop.kill()
+    said = []
+    visitor = threading.Thread(target=lambda: said.append(server.client().get("/")))
+    visitor.start()
+    wait_until(lambda: breaker(server)["retries"] == 1, 5, "the retry")
+    open_it(server, method="POST")
+    visitor.join()
+    assert is_refusal(said[0])
+
+
+def test_nobody_retries_for_a_client_who_went_away(front, shop):
+    server = front(upstream=f"{CALM} weir_retry times=1 wait=300ms;")
+    shop.health = status(500)
+    with socket.create_connection(("127.0.0.1", server.port)) as visitor:
+        visitor.sendall(b"GET /gone HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_until(lambda: breaker(server)["retries"] == 1, 5, "the retry")
+    # One that comes later waits as long, and is served: the other one's time is over then.
+    assert server.client().get("/here").status == 500
+    assert (len(shop.asked("/here")), len(shop.asked("/gone"))) == (2, 1)
+
+
+def test_retries_over_kept_connections_and_pipelines(front, shop):
+    server = front(upstream=f"{CALM} weir_retry wait=10ms {LAVISH}; keepalive 4;")
+    shop.health = first(1, drop)
+    requests = b"".join(b"GET /%d HTTP/1.1\r\nHost: x\r\n\r\n" % number for number in range(20))
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as visitor:
+        visitor.sendall(requests)
+        received = b""
+        while received.count(b"the shop, GET /") < 20:
+            received += visitor.recv(65536)
+    assert re.findall(rb"the shop, GET /(\d+)", received) == [b"%d" % number for number in range(20)]
+    assert received.count(b"HTTP/1.1 200") == 20
+
+
+def test_retries_and_refusals_over_http_2(front, shop):
+    port = free_port()
+    server = front(upstream="weir_breaker open=1h; weir_retry wait=10ms;", shop=f"""
+        listen 127.0.0.1:{port} http2;
+        location / {{ proxy_pass http://shop; }}
+    """)
+
+    def get(path):
+        done = subprocess.run(["curl", "-s", "--http2-prior-knowledge", "-w", "\n%{http_code}", f"http://127.0.0.1:{port}{path}"],
+                              capture_output=True, text=True, timeout=20, check=True)
+        return done.stdout.splitlines()
+
+    shop.health = first(2, status(500))
+    assert get("/again") == ["the shop, GET /again", "200"]
+    shop.health = status(500)
+    open_it(server)
+    body, code = get("/")
+    assert code == "503" and '"code":"SERVICE_UNAVAILABLE"' in body
+
+
+# --- workers die, and are reloaded
+
+
+def test_trials_of_workers_that_died_are_tried_by_others(front, shop):
+    server = front(timeout="60s", upstream="weir_breaker open=1s;", workers=2)
+    shop.health = status(500)
+    open_it(server)
+    shop.health = hang
+    wait_until(lambda: breaker(server)["state"] == "half_open", 5, "its time over")
+    reached = len(shop.seen)
+    visitors = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(3)]
+    for visitor in visitors:
+        visitor.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    wait_until(lambda: len(shop.seen) == reached + 3, 5, "three trials at the shop")
+    assert is_refusal(server.client().get("/"))
+    for pid in server.worker_pids():
+        server.kill_worker(pid)
+    for visitor in visitors:
+        visitor.close()
+    wait_until(lambda: len(server.worker_pids()) == 2, 10, "new workers")
+    shop.health = fine
+    closes(server)
+
+
+def test_a_worker_that_dies_in_the_middle_leaves_a_breaker_that_works(front, shop):
+    # With a socket each, every worker has visitors, however slowly it is being led.
+    server = front(upstream="weir_breaker open=100ms; weir_retry wait=1ms;", workers=3, listen="reuseport")
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    shop.health = lambda visit: (fine if visit.number % 5 > 2 else status(500))(visit)
+    # In a process of their own: this one is busy with leading a worker step by step. Most of them look at the breaker, which
+    # is the shortest way to its lock.
+    is_over = multiprocessing.Event()
+    token = {"Authorization": f"Bearer {server.admin_tokens['ops']}"}
+    asked = [("GET", "/"), *[("GET", "/weir/api/breakers", None, token)] * 3] * 8
+    visitors = multiprocessing.Process(target=ask_until, args=(server.port, asked, is_over))
+    visitors.start()
+    try:
+        for _ in range(6):
+            pids = wait_until(lambda: len(living(server)) == 3 and living(server), 10, "every worker")
+            served = breaker(server)["requests"]
+            wait_until(lambda: breaker(server)["requests"] > served + 20, 10, "visitors")
+            # The newest may have nobody yet: it is not the one that must come to take the lock.
+            pids.sort(key=started)
+            server.expect_worker_death(kill_inside(pids, chance.randrange(1, 400)))
+    finally:
+        is_over.set()
+        visitors.join()
+    wait_until(lambda: len(living(server)) == 3, 10, "every worker back")
+    shop.health = fine
+    closes(server)
+    shop.kill()
+    wait_until(lambda: is_refusal(server.client().get("/")), 10, "the breaker open")
+    shop.start()
+    closes(server)
+
+
+def ask_until(port, requests, is_over):
+    """Each on a connection of its own: those of a worker that is kept waiting wait with it, the others go on."""
+
+    async def ask(request):
+        caller = Caller(port)
+        while not is_over.is_set():
+            await caller.call(*request)
+
+    async def everybody():
+        await asyncio.gather(*map(ask, requests))
+
+    asyncio.run(everybody())
+
+
+def started(pid):
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
+
+
+def living(server):
+    return [pid for pid in server.worker_pids() if pid not in {dead for dead, _ in server.killed}]
+
+
+def test_a_reload_keeps_it_open_and_brings_new_options(front, shop):
+    server = front(upstream="weir_breaker open=1h;")
+    shop.kill()
+    open_it(server)
+    before = breaker(server)
+    server.reload()
+    assert is_refusal(server.client().get("/"))
+    assert breaker(server)["failed"] == before["failed"]
+    # Another upstream before it, and another time.
+    server.write_conf(http=server.parts["http"].replace(
+        "upstream shop {", "upstream a { server 127.0.0.1:1; weir_breaker; } upstream shop {").replace("open=1h", "open=1s"))
+    server.reload()
+    told = {one["upstream"]: one for one in server.admin().call("GET", "breakers").json()["breakers"]}
+    assert told["a"]["state"] == "closed" and told["shop"]["failed"] == before["failed"]
+    shop.start()
+    wait_until(lambda: server.client().get("/").status == 200, 10, "the shop again")
+
+
+def test_whoever_waits_for_a_retry_is_served_by_a_worker_that_leaves(front, shop):
+    server = front(upstream=f"{CALM} weir_retry times=1 wait=1s;", workers=1)
+    shop.health = first(1, status(500))
+    said = []
+    visitor = threading.Thread(target=lambda: said.append(server.client().get("/")))
+    visitor.start()
+    wait_until(lambda: breaker(server)["retries"] == 1, 5, "the retry")
+    server.reload()
+    visitor.join()
+    assert said[0].status == 200
+
+
+# --- the configuration
+
+
+@pytest.mark.parametrize("lines, words", [
+    ("weir_breaker requests=0;", ["requests=0", "1 to 1000000"]),
+    ("weir_breaker window=1ms;", ["window=1ms", "100ms to 1h"]),
+    ("weir_breaker window=2h;", ["100ms to 1h"]),
+    ("weir_breaker failed=60;", ["failed=60", "1% to 100%"]),
+    ("weir_breaker failed=101%;", ["1% to 100%"]),
+    ("weir_breaker failed=%;", ["1% to 100%"]),
+    ("weir_breaker open=soon;", ["open=soon", "100ms to 1h"]),
+    ("weir_breaker trials=33;", ["1 to 32"]),
+    ("weir_breaker fallback=sorry;", ["fallback=@NAME"]),
+    ("weir_breaker fallback=@;", ["fallback=@NAME"]),
+    ("weir_breaker fallback=@nowhere;", ["no server", "@nowhere"]),
+    ("weir_breaker times=1;", ["weir_breaker", "times=1"]),
+    ("weir_breaker; weir_breaker;", ["duplicate"]),
+    ("weir_breaker; weir_retry; weir_retry;", ["duplicate"]),
+    ("weir_breaker; weir_retry times=0;", ["times=0", "1 to 10"]),
+    ("weir_breaker; weir_retry wait=0;", ["wait=0", "1ms to 1m"]),
+    ("weir_breaker; weir_retry budget=1;", ["0% to 100%"]),
+    ("weir_breaker; weir_retry burst=0;", ["1 to 10000"]),
+    ("weir_breaker; weir_retry also=POST;", ["also=PUT", "also=DELETE"]),
+    ("weir_breaker; weir_retry open=1s;", ["weir_retry", "open=1s"]),
+    ("weir_retry;", ["weir_retry", "weir_breaker", "same upstream"]),
+])
+def test_a_line_that_makes_no_sense_is_refused(front, shop, lines, words):
+    server = front(upstream=lines, start=False)
+    accepted, said = server.check_conf()
+    (line,) = [line for line in said.splitlines() if "[emerg]" in line]
+    assert not accepted
+    for word in words:
+        assert word in line, line
+
+
+def test_it_belongs_into_an_upstream_and_needs_no_room(weir, shop):
+    server = weir(start=False, http="weir_breaker;")
+    assert "not allowed here" in server.check_conf()[1]
+    server = weir(start=False, api=False)
+    conf = server.dir / "nginx.conf"
+    conf.write_text(re.sub(r"weir_\w+ [^;]*;", "", conf.read_text()).replace(
+        "keepalive_requests", f"upstream shop {{ server 127.0.0.1:{shop.port}; weir_breaker; weir_retry wait=1ms; }}\nkeepalive_requests").replace(
+        "backlog=8192 ;", "backlog=8192; location / { proxy_pass http://shop; }"))
+    server.start()
+    shop.health = first(1, status(500))
+    assert server.client().get("/").status == 200
+    shop.health = status(500)
+    open_it(server)
