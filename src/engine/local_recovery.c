@@ -101,14 +101,6 @@ static void drop_room(struct replay *replay, uint32_t index)
     replay->number[index] = 0;
 }
 
-/* Few for a small record, or rooms that take turns would take the zone's last pages from each other with every one. */
-static uint32_t pages_for(struct span body)
-{
-    size_t pages = ROOM_SPARE_PAGES + body.len / 16;
-
-    return pages < ROOM_APPLY_PAGES ? (uint32_t)pages : ROOM_APPLY_PAGES;
-}
-
 /* Where the zone has no more, those come back that other rooms were given and did not need: they fitted in once. */
 static void give_pages(struct local_zone *zone, uint32_t index, uint32_t pages)
 {
@@ -143,7 +135,7 @@ static bool apply_room(struct replay *replay, struct span body, const struct sca
     if (index == UINT32_MAX)
         return true; /* of a room that was deleted while the snapshot was taken */
     struct room *room = slot_room(&replay->zone->slots[index]);
-    give_pages(replay->zone, index, pages_for(body));
+    give_pages(replay->zone, index, record_pages(body));
     if (!room_apply(room, body, is_snapshot, is_full))
         return fail(replay, place,
                     *is_full ? "weir_zone is too small for what the journal holds: make it larger"

@@ -106,6 +106,14 @@ bool record_ends_room(struct span body)
     return false;
 }
 
+/* Sixteen bytes may say that a lost place is gone, which brings back its page and two nodes. */
+uint32_t record_pages(struct span body)
+{
+    size_t pages = ROOM_SPARE_PAGES + 3 * (body.len / 16);
+
+    return pages < ROOM_APPLY_PAGES ? (uint32_t)pages : ROOM_APPLY_PAGES;
+}
+
 /* ---- the outbox ---- */
 
 /* Where the next part of this operation goes. */

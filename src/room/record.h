@@ -95,6 +95,12 @@ bool record_read_part(struct span *parts, struct part *part, bool *is_bad);
 bool record_makes_room(struct span body, struct span *name, uint32_t *epoch);
 bool record_ends_room(struct span body);
 
+/*
+ * Spare pages that room_apply may need for it. Few for a small one, or rooms that take turns would take the last pages from each
+ * other with every one.
+ */
+uint32_t record_pages(struct span body);
+
 /* Writes a part with its padding; returns the bytes it took. */
 #define PART_BYTES(length) (sizeof(struct part_head) + (((length) + 7) & ~(size_t)7))
 size_t record_write_part(unsigned char *out, enum part_kind kind, struct span a, struct span b);

@@ -222,7 +222,10 @@ uint32_t room_number(const struct room *room);
  */
 bool room_apply(struct room *room, struct span body, bool is_snapshot, bool *is_full);
 
-/* Spare pages that room_apply may need: a record may hold 74 tickets, and bring back a page and two nodes for each. */
+/*
+ * Spare pages that room_apply needs at most (record_pages): a record may hold 74 tickets, and bring back a page and two nodes for
+ * each.
+ */
 #define ROOM_APPLY_PAGES 256
 
 /* After the last record: everybody who is not known to be away or leaving gets a fresh time to be seen. */

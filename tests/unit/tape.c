@@ -119,8 +119,8 @@ void copy_apply(struct copy *copy, struct span body, bool is_snapshot)
 
     assert_non_null(bytes);
     memcpy(bytes, body.data, body.len);
-    fill(copy, ROOM_APPLY_PAGES);
-    drain(copy, ROOM_APPLY_PAGES);
+    fill(copy, record_pages(body));
+    drain(copy, record_pages(body));
     assert_true(room_apply(copy->rig.room, (struct span){bytes, body.len}, is_snapshot, &is_full));
     free(bytes);
 }
