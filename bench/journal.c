@@ -161,12 +161,18 @@ static void bench_snapshot(struct zone *zone, struct engine *engine)
     say("ticks of 100 ms that the snapshot took", ticks, "", "", true);
 }
 
-static void remove_folder(const char *path)
+static void remove_file(void *context, const char *name)
 {
-    char command[512];
+    struct disk *disk = context;
 
-    snprintf(command, sizeof(command), "rm -r '%s'", path);
-    must(system(command) == 0);
+    must(disk->remove(disk, name) == 0);
+}
+
+static void remove_folder(struct folder *folder, const char *path)
+{
+    must(folder->disk.list(&folder->disk, remove_file, &folder->disk) >= 0);
+    folder_close(folder);
+    must(rmdir(path) == 0);
 }
 
 int main(int argc, char **argv)
@@ -199,7 +205,6 @@ int main(int argc, char **argv)
 
     local_engine_free(engine);
     zone_free(&zone);
-    folder_close(&folder);
-    remove_folder(path);
+    remove_folder(&folder, path);
     return 0;
 }

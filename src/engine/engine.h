@@ -50,6 +50,7 @@ struct engine_list {
 struct engine_call {
     /* asked */
     enum engine_op op;
+    uint32_t seconds;
     struct span room;
     union {
         struct join join;
@@ -60,20 +61,18 @@ struct engine_call {
     void (*done)(struct engine_call *call);
     void *context; /* the caller's own */
 
-    uint32_t seconds;
-
-    /* asked and answered */
-    uint32_t people;
-    struct engine_list list;
-
     /* the engine's own, while the answer waits for the journal */
     struct engine_call *next;
     uint64_t position;
-    bool needs_sync;
+
+    /* asked and answered */
+    struct engine_list list;
+    uint32_t people;
 
     /* answered */
     enum error error;
     uint32_t retry_after_sec; /* with an error after which waiting helps, else 0 */
+    bool needs_sync;          /* the engine's own, too */
     union {
         struct standing standing;
         struct {

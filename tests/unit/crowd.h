@@ -102,7 +102,7 @@ struct crowd {
     uint32_t flushed, synced;
     uint64_t flushed_until; /* so far in the log */
     uint32_t changed[CROWD_NAMES],
-        made[CROWD_NAMES]; /* the last operation that changed a room, that made it */
+        made[CROWD_NAMES];           /* the last operation that changed a room, that made it */
     uint32_t refused, refused_joins; /* answers ENGINE_UNAVAILABLE */
     struct ask **asks;
     uint32_t ask_count, open_count;
