@@ -656,14 +656,13 @@ static int sync_until(struct log *log, struct disk *disk, uint64_t target)
     return 0;
 }
 
-/* Under the lock of sync. Says in `target` how far it is synced now, or 0 if there was nothing to do. */
+/* Under the lock of sync. Says in `target` how far it is synced now, or 0 if it was as far as `least` already. */
 static int sync_written(struct log *log, struct disk *disk, uint64_t least, uint64_t *target)
 {
     int error = broken_error(log);
 
     *target = 0;
-    /* Somebody else has done it while this one waited; or there are only notes of syncs. */
-    if (error < 0 || log_synced(log) >= least || !log_is_dirty(log))
+    if (error < 0 || log_synced(log) >= least)
         return error;
     uint64_t written = log_written(log);
     error = sync_until(log, disk, written);
@@ -685,10 +684,10 @@ static void note_sync(struct log *log, uint64_t target, uint64_t time_ms)
 
 int log_sync(struct log *log, struct disk *disk, uint64_t time_ms)
 {
-    uint64_t least = log_written(log), target;
+    uint64_t least = log_is_dirty(log) ? log_written(log) : 0, target;
 
     lock_take(&log->sync_lock);
-    int error = sync_written(log, disk, least, &target);
+    int error = sync_written(log, disk, least, &target); /* another may have done it while this one waited */
     lock_release(&log->sync_lock);
     if (error == 0 && target > 0)
         note_sync(log, target, time_ms);
@@ -846,7 +845,7 @@ int log_begin(struct log *log, struct disk *disk, const struct log_start *start,
     return 0;
 }
 
-/* Not noted: RECORD_CLOSED says it, and is to stay the last. */
+/* With the notes of syncs; and not noted: RECORD_CLOSED says it of all that is before it, and is to stay the last. */
 static int sync_all(struct log *log, struct log_writer *writer)
 {
     uint64_t target;

@@ -41,11 +41,13 @@ struct scene {
     char path[64];
     uint64_t numbers;
     struct log_start start; /* of what is begun on */
+    uint64_t folder_syncs;  /* before the child came */
 };
 
 static struct shared {
     _Atomic uint64_t calls; /* of the disk, that changed something */
     _Atomic uint64_t told;  /* what the child was told: an end, or how far something has come */
+    _Atomic uint64_t folder_syncs;
 } * shared;
 
 static struct disk real;
@@ -92,6 +94,7 @@ static int no_sync(struct disk *disk, int file)
 static int no_sync_folder(struct disk *disk)
 {
     (void)disk;
+    atomic_fetch_add(&shared->folder_syncs, 1);
     return counted(0);
 }
 
@@ -315,6 +318,7 @@ static void play_begin(const struct play *play, struct scene *scene)
 {
     scene_init(scene);
     play->prepare(scene);
+    scene->folder_syncs = shared->folder_syncs;
     log_writer_close(&scene->writer); /* a worker that has not written to this segment yet */
 }
 
@@ -460,6 +464,15 @@ static void expect_all(struct scene *scene)
     expect_to_go_on(scene);
 }
 
+/* The name of the second segment is on the disk with what is in it, whoever of the two has seen to that. */
+static void expect_synced(struct scene *scene)
+{
+    assert_int_equal(log_sync(scene->log, scene->disk, 1), 0);
+    assert_false(log_is_dirty(scene->log));
+    assert_true(shared->folder_syncs > scene->folder_syncs);
+    expect_all(scene);
+}
+
 static void a_process_killed_after_any_instruction_leaves_a_whole_log(void **state)
 {
     static const struct play plays[] = {
@@ -473,7 +486,7 @@ static void a_process_killed_after_any_instruction_leaves_a_whole_log(void **sta
         {"a flush into the prepared segment", two_segments_in_the_ring, act_flush, expect_all},
         {"a flush into a segment that is not there", a_segment_that_nobody_prepared, act_flush, expect_all},
         {"a flush that ends a shortage", a_shortage_that_is_over, act_flush, expect_all},
-        {"a sync", two_segments_written, act_sync, expect_all},
+        {"a sync", two_segments_written, act_sync, expect_synced},
         {"a prepare", two_segments_written, act_prepare, expect_all},
     };
     (void)state;
