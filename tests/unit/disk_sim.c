@@ -275,23 +275,44 @@ static void apply_torn(struct contents *contents, const struct change *change, s
     apply_part(contents, change, 0, to);
 }
 
-/* Of a size all, nothing or some pages are there; of a write each sector or not. */
-static void apply_some(struct contents *contents, const struct change *change, struct dice *dice)
+/* Of a size all, nothing or some pages are there. */
+static void apply_some_size(struct contents *contents, uint64_t size, struct dice *dice)
 {
-    if (change->len == 0) {
-        uint64_t pages = change->offset / SIM_PAGE_BYTES;
-        uint64_t some = dice_below(dice, (uint32_t)pages + 1) * (uint64_t)SIM_PAGE_BYTES;
-        apply_size(contents, dice_below(dice, 2) == 0 ? change->offset : dice_below(dice, 2) == 0 ? 0 : some);
-        return;
-    }
+    uint64_t some = dice_below(dice, (uint32_t)(size / SIM_PAGE_BYTES) + 1) * (uint64_t)SIM_PAGE_BYTES;
+
+    apply_size(contents, dice_below(dice, 2) == 0 ? size : dice_below(dice, 2) == 0 ? 0 : some);
+}
+
+/* Sectors that have fallen behind stay so. */
+static void apply_some_sectors(struct contents *contents, const struct change *change, bool *is_behind,
+                               struct dice *dice)
+{
     for (size_t from = 0; from < change->len;) {
-        size_t to = from + SECTOR_BYTES - (change->offset + from) % SECTOR_BYTES;
+        size_t sector = (change->offset + from) / SECTOR_BYTES;
+        size_t to = (sector + 1) * SECTOR_BYTES - change->offset;
         if (to > change->len)
             to = change->len;
-        if (dice_below(dice, 2) == 0)
+        is_behind[sector] = is_behind[sector] || dice_below(dice, 2) == 0;
+        if (!is_behind[sector])
             apply_part(contents, change, from, to);
         from = to;
     }
+}
+
+/* Each sector by itself is as it was at some time: nothing, or some first writes to it, or all. */
+static void apply_reordered(struct contents *contents, const struct file *file, struct dice *dice)
+{
+    bool *is_behind = calloc(file->seen.size / SECTOR_BYTES + 1, sizeof(*is_behind));
+
+    must(is_behind != NULL);
+    for (size_t i = 0; i < file->change_count; i++) {
+        const struct change *change = &file->changes[i];
+        if (change->len == 0)
+            apply_some_size(contents, change->offset, dice);
+        else
+            apply_some_sectors(contents, change, is_behind, dice);
+    }
+    free(is_behind);
 }
 
 /* ---- names ---- */
@@ -524,12 +545,10 @@ static int sim_sync(struct disk *disk, int handle)
     int error = begin(sim, SIM_SYNC);
     struct file *file = file_of(sim, handle);
 
-    for (size_t i = 0; i < file->change_count; i++) {
-        if (error < 0)
-            apply_some(&file->durable, &file->changes[i], &sim->dice);
-        else
-            apply(&file->durable, &file->changes[i]);
-    }
+    if (error < 0)
+        apply_reordered(&file->durable, file, &sim->dice);
+    for (size_t i = 0; error == 0 && i < file->change_count; i++)
+        apply(&file->durable, &file->changes[i]);
     changes_free(file);
     return (int)finish(sim, SIM_SYNC, error);
 }
@@ -785,8 +804,6 @@ static void change_survive(struct contents *contents, const struct change *chang
         apply(contents, change);
     else if (cut->loss == SIM_TEAR && change->number == cut->torn)
         apply_torn(contents, change, &cut->dice);
-    else if (cut->loss == SIM_REORDER)
-        apply_some(contents, change, &cut->dice);
 }
 
 static bool move_survives(const struct move *move, struct cut *cut)
@@ -809,6 +826,8 @@ static void file_survive(struct disk_sim *after, const struct file *file, struct
     struct file *copy = &after->files[index];
 
     copy->seen = contents_copy(&file->durable);
+    if (cut->loss == SIM_REORDER)
+        apply_reordered(&copy->seen, file, &cut->dice);
     for (size_t i = 0; i < file->change_count; i++)
         change_survive(&copy->seen, &file->changes[i], cut);
     copy->durable = contents_copy(&copy->seen);

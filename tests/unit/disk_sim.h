@@ -85,7 +85,7 @@ enum sim_loss {
     SIM_KEEP, /* all are there */
     SIM_DROP, /* none */
     SIM_TEAR, /* those up to some point are there; the one at this point in part, up to any byte or sector */
-    SIM_REORDER, /* each sector and each change of the folder by itself is there or not */
+    SIM_REORDER, /* each change of the folder is there or not; each sector is as it was at some time since its sync */
     SIM_LOSSES,
 };
 
