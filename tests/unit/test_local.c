@@ -4,6 +4,8 @@
 #include "rig.h"
 
 #include "engine/local.h"
+#include "engine/local_zone.h"
+#include "journal/folder.h"
 
 #include <signal.h>
 #include <stdatomic.h>
@@ -59,6 +61,24 @@ static void note_done(struct engine_call *call)
     *(int *)call->context += 1;
 }
 
+static uint64_t clock_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+/* What an event loop does at the end of a turn; what it gives to a thread is done at once. */
+static void end_turn(struct engine *engine)
+{
+    local_engine_flush(engine);
+    if (!local_engine_wants_work(engine, clock_ms()))
+        return;
+    local_engine_work(engine);
+    local_engine_worked(engine);
+}
+
 static enum error submit(struct engine *engine, struct engine_call *call, const char *room)
 {
     int done = 0;
@@ -67,6 +87,8 @@ static enum error submit(struct engine *engine, struct engine_call *call, const 
     call->done = note_done;
     call->context = &done;
     engine_submit(engine, call);
+    for (int turns = 0; turns < 100 && done == 0; turns++)
+        end_turn(engine);
     assert_int_equal(done, 1);
     return call->error;
 }
@@ -99,6 +121,80 @@ static struct figures figures_of(struct engine *engine, const char *room)
 
     assert_int_equal(submit(engine, &call, room), ERROR_NONE);
     return call.figures;
+}
+
+/* ---- journals ---- */
+
+/* A folder of this test's own. Only processes die here, so what is written is safe. */
+struct journal {
+    struct folder folder;
+    char path[64];
+};
+
+static const struct log_options by_interval = {SYNC_INTERVAL, 20, LOG_SEGMENT_LEAST, 0};
+
+static int no_sync(struct disk *disk, int file)
+{
+    (void)disk, (void)file;
+    return 0;
+}
+
+static int no_sync_folder(struct disk *disk)
+{
+    (void)disk;
+    return 0;
+}
+
+static void journal_make(struct journal *journal)
+{
+    snprintf(journal->path, sizeof(journal->path), "%s/weir-local-XXXXXX", P_tmpdir);
+    assert_non_null(mkdtemp(journal->path));
+    assert_int_equal(folder_open(&journal->folder, journal->path), 0);
+    journal->folder.disk.sync = no_sync;
+    journal->folder.disk.sync_folder = no_sync_folder;
+}
+
+static void remove_each(void *context, const char *name)
+{
+    struct disk *disk = context;
+
+    assert_int_equal(disk->remove(disk, name), 0);
+}
+
+static void journal_remove(struct journal *journal)
+{
+    struct disk *disk = &journal->folder.disk;
+
+    assert_int_equal(disk->list(disk, remove_each, disk), 0);
+    folder_close(&journal->folder);
+    assert_int_equal(rmdir(journal->path), 0);
+}
+
+static void fixture_recover(struct fixture *f, struct journal *journal)
+{
+    struct local_recovery recovery;
+
+    if (!local_zone_recover(f->zone, &journal->folder.disk, &by_interval, 1, &recovery))
+        fail_msg("%s", recovery.why);
+    assert_false(recovery.has_lost);
+    local_engine_use_disk(f->engine, &journal->folder.disk, clock_ms);
+}
+
+/* Whatever those left behind who died: it is put into the journal, and what that says is what there is. */
+static void expect_journal_says_the_same(struct fixture *f, struct journal *journal)
+{
+    struct fixture copy =
+        fixture_new(f->zone->rooms_max, (uint32_t)(f->bytes / PAGE_BYTES), false, &f->zone->options.settings);
+    struct local_recovery recovery;
+
+    f->engine->tick(f->engine,
+                    1); /* a clock that has jumped: no time passes, but what lies in outboxes is taken */
+    local_engine_flush(f->engine);
+    if (!local_zone_replay(copy.zone, &journal->folder.disk, NULL, NULL, &recovery))
+        fail_msg("%s", recovery.why);
+    assert_false(recovery.has_lost);
+    assert_int_equal(local_zone_hash(copy.zone), local_zone_hash(f->zone));
+    fixture_free(&copy);
 }
 
 /* ---- rooms ---- */
@@ -340,18 +436,12 @@ enum { WORKERS = 3, FLOCK = 3000, ROUNDS = 240 };
 
 struct crash {
     struct fixture f;
+    struct journal *journal; /* NULL: none */
+    uint32_t more_pages;
     struct log_entry (*log)[FLOCK];
     pid_t pid[WORKERS];
     uint64_t seed;
 };
-
-static uint64_t clock_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 static const char *room_of(uint32_t person)
 {
@@ -458,8 +548,10 @@ static void work(struct crash *crash, uint32_t worker, uint64_t seed)
             work_join(crash, entry, worker, person, &dice);
         else if (phase != OUTSIDE)
             work_inside(crash, entry, person, &dice);
-        if (dice_below(&dice, 20) == 0)
-            crash->f.engine->tick(crash->f.engine, clock_ms());
+        if (dice_below(&dice, 20) != 0)
+            continue;
+        crash->f.engine->tick(crash->f.engine, clock_ms());
+        end_turn(crash->f.engine);
     }
 }
 
@@ -552,14 +644,40 @@ static void verify(struct crash *crash)
         small.in_state[TICKET_CALLED] + small.in_state[TICKET_ENTERED] + small.in_state[TICKET_ACTIVE] <= 5);
 }
 
-static void run_crashes(uint32_t more_pages, uint32_t rounds, uint64_t seed)
+static struct fixture crash_fixture(const struct crash *crash)
 {
     struct settings settings = patient();
     settings.rate_milli = 1000000;
     settings.max_active = 300;
-    struct crash crash = {.f = fixture_new(2, more_pages, true, &settings), .seed = seed};
+    struct fixture f = fixture_new(2, crash->more_pages, true, &settings);
+
+    if (crash->journal != NULL)
+        fixture_recover(&f, crash->journal);
+    return f;
+}
+
+/* All are dead. Either one comes and goes on in memory, or all that is left is the journal. */
+static void judge_the_dead(struct crash *crash, bool is_memory_lost)
+{
+    if (crash->journal != NULL && is_memory_lost) {
+        local_engine_free(crash->f.engine);
+        shared_free(crash->f.memory, crash->f.bytes);
+        crash->f = crash_fixture(crash);
+    }
+    verify(crash);
+    if (crash->journal != NULL)
+        expect_journal_says_the_same(&crash->f, crash->journal);
+}
+
+static void run_crashes(uint32_t more_pages, uint32_t rounds, uint64_t seed, struct journal *journal)
+{
+    struct crash crash = {.journal = journal, .more_pages = more_pages, .seed = seed};
+    struct settings settings = patient();
+    settings.rate_milli = 1000000;
+    settings.max_active = 300;
     struct dice dice = {seed};
 
+    crash.f = crash_fixture(&crash);
     crash.log = shared_new(sizeof(*crash.log) * WORKERS);
     assert_int_equal(local_zone_put_room(crash.f.zone, SPAN("big"), &settings), ERROR_NONE);
     settings.max_active = 5;
@@ -578,13 +696,13 @@ static void run_crashes(uint32_t more_pages, uint32_t rounds, uint64_t seed)
             continue;
         for (worker = 0; worker < WORKERS; worker++)
             kill_worker(&crash, worker);
-        verify(&crash);
+        judge_the_dead(&crash, round % 40 == 0);
         for (worker = 0; worker < WORKERS; worker++)
             hire(&crash, worker);
     }
     for (uint32_t worker = 0; worker < WORKERS; worker++)
         kill_worker(&crash, worker);
-    verify(&crash);
+    judge_the_dead(&crash, true);
     shared_free(crash.log, sizeof(*crash.log) * WORKERS);
     fixture_free(&crash.f);
 }
@@ -594,15 +712,45 @@ static void workers_killed_at_random_lose_nothing_and_block_nobody(void **state)
 {
     (void)state;
     alarm(300); /* a lock held for ever would show here */
-    run_crashes(200, ROUNDS / 2, 1000);
-    run_crashes(0, ROUNDS / 2, 2000); /* memory so scarce that joins are refused all the time */
+    run_crashes(200, ROUNDS / 2, 1000, NULL);
+    run_crashes(0, ROUNDS / 2, 2000, NULL); /* memory so scarce that joins are refused all the time */
+    alarm(0);
+}
+
+/* The same with a journal, which is all that is left of it in the end. */
+static void workers_killed_at_random_leave_a_whole_journal(void **state)
+{
+    struct journal journal;
+    (void)state;
+
+    alarm(300);
+    journal_make(&journal);
+    run_crashes(200, ROUNDS / 2, 3000, &journal);
+    journal_remove(&journal);
     alarm(0);
 }
 
 /* ---- dying at a chosen instruction, locks and the moving of pages included ---- */
 
-/* Kills it after so many instructions; what is left of them when it came to its end before that stays in `steps`. */
-static void step_and_kill(struct fixture *f, void (*act)(struct fixture *f), uint32_t *steps)
+enum step { INSTRUCTION, SYSTEM_CALL };
+
+/* The child stops by itself where it is to be led from. */
+static bool watched_child_stops;
+
+static void stop_here(struct span room, const struct figures *figures)
+{
+    (void)room, (void)figures;
+    raise(SIGSTOP);
+}
+
+static void lead(pid_t child, enum __ptrace_request how, int *status)
+{
+    assert_int_equal(ptrace(how, child, NULL, NULL), 0);
+    assert_int_equal(waitpid(child, status, 0), child);
+}
+
+/* Kills it after so many steps; what is left of them when it came to its end before that stays in `steps`. */
+static void step_and_kill(struct fixture *f, void (*act)(struct fixture *f), enum step step, uint32_t *steps)
 {
     pid_t child = fork_traced();
     int status = W_STOPCODE(SIGSTOP);
@@ -611,10 +759,10 @@ static void step_and_kill(struct fixture *f, void (*act)(struct fixture *f), uin
         act(f);
         _exit(0);
     }
-    for (; *steps > 0 && WIFSTOPPED(status); --*steps) {
-        assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
-        assert_int_equal(waitpid(child, &status, 0), child);
-    }
+    if (watched_child_stops)
+        lead(child, PTRACE_CONT, &status);
+    for (; *steps > 0 && WIFSTOPPED(status); --*steps)
+        lead(child, step == INSTRUCTION ? PTRACE_SINGLESTEP : PTRACE_SYSCALL, &status);
     if (!WIFSTOPPED(status)) {
         assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
         return;
@@ -636,7 +784,7 @@ static uint32_t steps_of(struct fixture (*prepare)(void), void (*act)(struct fix
     struct fixture f = prepare();
     uint32_t left = UINT32_MAX;
 
-    step_and_kill(&f, act, &left);
+    step_and_kill(&f, act, INSTRUCTION, &left);
     fixture_free(&f);
     return UINT32_MAX - left;
 }
@@ -674,7 +822,7 @@ static void a_maker_killed_anywhere_leaves_no_room_or_a_whole_one(void **state)
     for (int kills = 0; kills < 8; kills++) {
         struct fixture f = no_rooms();
         uint32_t steps = dice_below(&dice, total);
-        step_and_kill(&f, join_first, &steps);
+        step_and_kill(&f, join_first, INSTRUCTION, &steps);
         expect_joined_once(&f);
         fixture_free(&f);
     }
@@ -699,7 +847,7 @@ static void a_worker_killed_while_moving_pages_loses_none(void **state)
     for (int kills = 0; kills < 60; kills++) {
         struct fixture f = an_empty_room();
         uint32_t steps = dice_below(&dice, kills % 4 == 0 ? total : total / 3);
-        step_and_kill(&f, join_first, &steps);
+        step_and_kill(&f, join_first, INSTRUCTION, &steps);
         expect_joined_once(&f);
         fixture_free(&f);
     }
@@ -734,7 +882,7 @@ static void a_worker_killed_while_deleting_a_room_loses_no_page(void **state)
         struct fixture f = a_room_with_people();
         uint32_t steps = dice_below(&dice, total);
         struct standing standing;
-        step_and_kill(&f, delete_room, &steps);
+        step_and_kill(&f, delete_room, INSTRUCTION, &steps);
         if (join(f.engine, "b", 1, &standing) ==
             ERROR_QUEUE_FULL) { /* it came not that far: "a" is still there */
             delete_room(&f);
@@ -743,6 +891,124 @@ static void a_worker_killed_while_deleting_a_room_loses_no_page(void **state)
         assert_int_equal(figures_of(f.engine, "b").issued, 1);
         fixture_free(&f);
     }
+}
+
+/* ---- the same with a journal ---- */
+
+static struct journal paper;
+
+static struct fixture a_recorded_room(void)
+{
+    struct settings settings = patient();
+    struct fixture f = fixture_new(2, 300, true, &settings);
+
+    journal_make(&paper);
+    fixture_recover(&f, &paper);
+    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings), ERROR_NONE);
+    return f;
+}
+
+static void fixture_free_with_paper(struct fixture *f)
+{
+    expect_journal_says_the_same(f, &paper);
+    journal_remove(&paper);
+    fixture_free(f);
+}
+
+static uint32_t steps_with_paper(struct fixture (*prepare)(void), void (*act)(struct fixture *f),
+                                 enum step step)
+{
+    struct fixture f = prepare();
+    uint32_t left = UINT32_MAX;
+
+    step_and_kill(&f, act, step, &left);
+    fixture_free_with_paper(&f);
+    return UINT32_MAX - left;
+}
+
+static void expect_joined_on_paper(struct fixture *f)
+{
+    expect_joined_once(f);
+    fixture_free_with_paper(f);
+}
+
+/* Before and after each system call, and so many times anywhere. */
+static void kill_with_paper(struct fixture (*prepare)(void), void (*act)(struct fixture *f),
+                            void (*expect_whole)(struct fixture *f), uint32_t kills, struct dice dice)
+{
+    uint32_t instructions = steps_with_paper(prepare, act, INSTRUCTION);
+    uint32_t calls = steps_with_paper(prepare, act, SYSTEM_CALL);
+
+    for (uint32_t i = 1; i <= calls + kills; i++) {
+        struct fixture f = prepare();
+        uint32_t steps = i <= calls ? i : dice_below(&dice, instructions);
+        step_and_kill(&f, act, i <= calls ? SYSTEM_CALL : INSTRUCTION, &steps);
+        expect_whole(&f);
+    }
+}
+
+static void join_and_stop(struct fixture *f)
+{
+    f->engine->watch = stop_here;
+    join_first(f);
+}
+
+/* The room has changed, and its lock is held: the record goes into the ring and out of the outbox. */
+static void a_worker_killed_over_a_record_leaves_it_once(void **state)
+{
+    (void)state;
+    watched_child_stops = true;
+    kill_with_paper(a_recorded_room, join_and_stop, expect_joined_on_paper, 80, (struct dice){15});
+    watched_child_stops = false;
+}
+
+/* A join: the record into the ring, the ring to the disk, the answer. */
+static void a_worker_killed_on_the_way_to_the_journal_leaves_it_whole(void **state)
+{
+    (void)state;
+    kill_with_paper(a_recorded_room, join_first, expect_joined_on_paper, 12, (struct dice){16});
+}
+
+static struct fixture a_room_to_be_copied(void)
+{
+    struct fixture f = a_recorded_room();
+    struct standing standing;
+
+    for (uint64_t who = 1; who <= 40; who++)
+        assert_int_equal(join(f.engine, "a", who, &standing), ERROR_NONE);
+    /* The log is as long as a segment and more, and nobody has ever taken a snapshot. */
+    struct fixture again = fixture_new(2, 300, true, &f.zone->options.settings);
+    fixture_recover(&again, &paper);
+    again.zone->snapshot = again.zone->snapshot_bytes = 0;
+    assert_true(snapshot_is_due(again.zone));
+    fixture_free(&f);
+    return again;
+}
+
+static void copy_room(struct fixture *f)
+{
+    for (int ticks = 0; ticks < 2; ticks++) {
+        f->engine->tick(f->engine, clock_ms() + (uint64_t)(ticks * 100));
+        end_turn(f->engine);
+    }
+}
+
+static void expect_copied(struct fixture *f)
+{
+    struct standing standing;
+
+    assert_int_equal(join(f->engine, "a", 41, &standing), ERROR_NONE);
+    assert_int_equal(standing.place.count, 41);
+    for (int ticks = 0; ticks < 3; ticks++)
+        copy_room(f);
+    assert_true(local_zone_journal(f->zone).snapshot > 0);
+    fixture_free_with_paper(f);
+}
+
+static void a_worker_killed_over_a_snapshot_leaves_it_to_the_next(void **state)
+{
+    (void)state;
+    kill_with_paper(a_room_to_be_copied, copy_room, expect_copied, 4, (struct dice){18});
 }
 
 /* ---- a journal's folder ---- */
@@ -791,9 +1057,13 @@ int main(void)
         cmocka_unit_test(a_worker_with_an_old_time_does_not_make_time_pass_twice),
         cmocka_unit_test(a_pause_or_a_jump_counts_one_second_and_ticking_goes_on),
         cmocka_unit_test(workers_killed_at_random_lose_nothing_and_block_nobody),
+        cmocka_unit_test(workers_killed_at_random_leave_a_whole_journal),
         cmocka_unit_test(a_maker_killed_anywhere_leaves_no_room_or_a_whole_one),
         cmocka_unit_test(a_worker_killed_while_moving_pages_loses_none),
         cmocka_unit_test(a_worker_killed_while_deleting_a_room_loses_no_page),
+        cmocka_unit_test(a_worker_killed_over_a_record_leaves_it_once),
+        cmocka_unit_test(a_worker_killed_on_the_way_to_the_journal_leaves_it_whole),
+        cmocka_unit_test(a_worker_killed_over_a_snapshot_leaves_it_to_the_next),
         cmocka_unit_test(starts_that_fail_again_and_again_do_not_fill_the_disk),
     };
     return cmocka_run_group_tests_name("local", tests, NULL, NULL);
