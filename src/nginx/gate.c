@@ -305,8 +305,7 @@ static ngx_int_t gate_let_by(ngx_http_request_t *r, struct gate *gate)
         said = (struct gate_said){
             pass->room, {gate->tier, sizeof(gate->tier)}, {gate->session, sizeof(gate->session)}, pass->uid};
     }
-    struct span signature =
-        gate->outcome != GATE_PREFLIGHT ? gate_sign(r, &said, gate->signature) : SPAN_NONE;
+    struct span signature = gate->outcome != GATE_PREFLIGHT ? gate_sign(r, &said) : SPAN_NONE;
     if (verify_is_on(r))
         return verify_allow(r, &said, signature);
     request_of(r)->gate = NULL; /* should the request come to another gate, it is judged anew */

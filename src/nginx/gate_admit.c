@@ -70,10 +70,12 @@ static enum gate_move admit_touch(ngx_http_request_t *r, struct gate *gate)
 {
     struct gate_note *note = gate_note_of(r);
     struct engine_call *call = &request_of(r)->call.engine;
-    struct pass_given *given = &note->given[note->given_count];
     if (call->error != ERROR_NONE)
         return admit_fail(r, gate, call->error);
-    if (!pass_give(r, gate->line, &call->standing, identity_of(r), given))
+    if (note->given == NULL)
+        note->given = ngx_palloc(r->pool, GATE_GIVEN_MAX * sizeof(*note->given));
+    struct pass_given *given = note->given + note->given_count;
+    if (note->given == NULL || !pass_give(r, gate->line, &call->standing, identity_of(r), given))
         return admit_fail(r, gate, ERROR_ENGINE_UNAVAILABLE);
     if (given->claims.tier < gate->conf->tier)
         return admit_fail(r, gate, ERROR_NONE);

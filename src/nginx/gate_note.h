@@ -37,7 +37,8 @@ struct gate_note {
     enum gate_outcome outcome; /* of the last gate it came to */
     bool has_visitor;          /* somebody who had no cookie was made one */
     struct visitor visitor;
-    struct pass_given given[GATE_GIVEN_MAX]; /* passes that go out with the answer */
+    struct pass_given
+        *given; /* passes that go out with the answer; place for GATE_GIVEN_MAX once there is one */
     size_t given_count;
     struct {
         bool is_on, redirects;

@@ -11,8 +11,9 @@
 
 #include <openssl/hmac.h>
 
-#define KEY_MIN 32
-#define KEY_MAX 256
+#define KEY_MIN       32
+#define KEY_MAX       256
+#define SIGNATURE_MAX 96
 
 static bool key_take(ngx_conf_t *cf, struct span text, char reason[PRIVATE_REASON_MAX]);
 static void key_wipe(void *data);
@@ -53,16 +54,17 @@ static void key_wipe(void *data)
     ngx_explicit_memzero(key->data, key->len);
 }
 
-struct span gate_sign(ngx_http_request_t *r, const struct gate_said *said, char out[SIGNATURE_MAX])
+struct span gate_sign(ngx_http_request_t *r, const struct gate_said *said)
 {
     const ngx_str_t *key = &conf_main(r)->shop_key;
-    u_char mac[EVP_MAX_MD_SIZE], *end = (u_char *)out;
+    u_char mac[EVP_MAX_MD_SIZE];
     unsigned size = 0;
     if (key->data == NULL)
         return SPAN_NONE;
     size_t len = NGX_TIME_T_LEN + 4 + said->room.len + said->tier.len + said->session.len + said->user.len;
     ngx_buf_t *text = ngx_create_temp_buf(r->pool, len);
-    if (text == NULL)
+    u_char *out = ngx_pnalloc(r->pool, SIGNATURE_MAX);
+    if (text == NULL || out == NULL)
         return SPAN_NONE;
     text_add_number(text, (uint64_t)ngx_time());
     const struct span parts[] = {said->room, said->tier, said->session, said->user};
@@ -74,7 +76,6 @@ struct span gate_sign(ngx_http_request_t *r, const struct gate_said *said, char 
     if (HMAC(EVP_sha256(), key->data, (int)key->len, text->pos, (size_t)(text->last - text->pos), mac,
              &size) == NULL)
         return SPAN_NONE;
-    end = ngx_sprintf(end, "t=%T,v1=", ngx_time());
-    end = ngx_hex_dump(end, mac, size);
-    return (struct span){out, (size_t)(end - (u_char *)out)};
+    u_char *end = ngx_hex_dump(ngx_sprintf(out, "t=%T,v1=", ngx_time()), mac, size);
+    return (struct span){(const char *)out, (size_t)(end - out)};
 }

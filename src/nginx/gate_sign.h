@@ -14,8 +14,6 @@
 #include "base/span.h"
 #include "nginx/conf.h"
 
-#define SIGNATURE_MAX 96
-
 /* What stands in the headers. */
 struct gate_said {
     struct span room, tier, session, user;
@@ -23,7 +21,7 @@ struct gate_said {
 
 char *gate_sign_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
-/* The value of the header. data NULL: there is no key, or it cannot be made. */
-struct span gate_sign(ngx_http_request_t *r, const struct gate_said *said, char out[SIGNATURE_MAX]);
+/* The value of the header, in the request's pool. data NULL: there is no key, or it cannot be made. */
+struct span gate_sign(ngx_http_request_t *r, const struct gate_said *said);
 
 #endif

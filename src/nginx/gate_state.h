@@ -37,7 +37,6 @@ struct gate {
     enum gate_outcome outcome;
     char session[PASS_ID_LEN];
     char tier[1];
-    char signature[SIGNATURE_MAX];
 };
 
 /* NULL: out of memory. */
