@@ -55,7 +55,7 @@ ngx_int_t gate_on_read(ngx_http_request_t *r)
 
 ngx_int_t gate_on_rewrite(ngx_http_request_t *r)
 {
-    if (r != r->main || conf_loc(r)->gate == NULL)
+    if (r != r->main || !r->internal || conf_loc(r)->gate == NULL)
         return NGX_DECLINED;
     return headers_strip(r) == NGX_OK ? NGX_DECLINED : NGX_HTTP_INTERNAL_SERVER_ERROR;
 }

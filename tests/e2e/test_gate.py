@@ -11,7 +11,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import jwt
 import pytest
-from weirtest import Nginx, Response, Shop, raw, wait_until
+from weirtest import Nginx, Response, Shop, at_once, raw, wait_until
 
 ROOMS = {
     "shop": "rate=1000 burst=100",
@@ -366,6 +366,19 @@ def test_a_pass_that_is_not_ours_or_not_for_here_does_not_get_in(server, insider
         assert not is_let_in(bare(server).get("/in/x", headers={"x-queue-entry-token": value})), what
         assert not is_let_in(bare(server).get("/in/x", headers={"Cookie": f"weir-pass-shop={value}"})), what
     assert is_let_in(bare(server).get("/in/x", headers={"x-queue-entry-token": token})), "the forgeries started from a good one"
+
+
+def test_no_character_of_a_pass_that_was_just_seen_can_be_changed(server, insider):
+    """Every worker has seen the true one a moment ago."""
+    token = insider.reservation
+    true = ("GET", "/in/", None, {"x-queue-entry-token": token})
+    assert {answer.status for answer in at_once(server.port, [true] * 40, connections=20)} == {200}
+    others = {"A": "B", ".": "_"}
+    forged = [token[:at] + others.get(token[at], "A") + token[at + 1:] for at in range(len(token))]
+    forged += [token[:-1], token + "A", token[1:], token.swapcase(), token + ".", token.rpartition(".")[0], token + "=" * 3]
+    answers = at_once(server.port, [("GET", "/in/", None, {"x-queue-entry-token": one}) for one in forged], connections=20)
+    assert {answer.status for answer in answers} == {403}
+    assert {answer.status for answer in at_once(server.port, [true] * 40, connections=20)} == {200}
 
 
 def test_a_pass_opens_its_own_room_only(server, insider):
