@@ -572,6 +572,7 @@ bool line_forget(struct line *line, struct memory *memory, uint32_t count)
     if (first == LINE_NONE || first / LINE_PAGE_COUNT >= count / LINE_PAGE_COUNT)
         return false;
     struct branch branch = branch_at(line, memory, first);
+    must(branch.page != NULL);
     if (branch.page->alive > 0)
         return false;
     page_free(line, memory, &branch);

@@ -235,7 +235,7 @@ void room_resume(struct room *room);
  * A loss: tickets given after the last one known may be missing. Later ones get numbers of this new epoch, and whoever comes with
  * one of the missing gets their place back.
  */
-void room_begin_epoch(struct room *room, uint32_t epoch);
+void room_begin_epoch(struct room *room, uint32_t number);
 uint32_t room_epoch(const struct room *room);
 
 /* Whether this is one of the missing: it is nothing until somebody comes with it, and must not be told that it is over. */
