@@ -656,6 +656,21 @@ def test_whoever_waits_for_a_retry_is_served_by_a_worker_that_leaves(front, shop
 # --- the configuration
 
 
+def test_the_samples_slow_shop_is_left_alone_when_its_five_seconds_are_over(weir, shop):
+    sample = (Path(__file__).resolve().parents[2] / "samples" / "nginx.conf").read_text()
+    (lines,) = re.findall(r"^    upstream shop {\n.*?^    }\n(?:    proxy_\w+ 5s;\n){3}", sample, re.M | re.S)
+    server = weir(http=lines.replace("127.0.0.1:8080", f"127.0.0.1:{shop.port}"), server="location / { proxy_pass http://shop; }",
+                  admin=["ops"])
+    shop.health = hang
+    began = time.monotonic()
+    answers = at_once(server.port, [("POST", "/")] * 10, connections=10)
+    print(f"ten timeouts: {time.monotonic() - began:.1f} s")
+    assert statuses(answers) == {504: 10}
+    assert len(shop.seen) == 10
+    assert is_refusal(said := server.client().get("/")) and 25 <= said.json()["error"]["retry_after"] <= 30
+    assert 'the breaker of "shop" opened for 30000 ms: 10 of 10 requests failed' in server.log()
+
+
 @pytest.mark.parametrize("lines, words", [
     ("weir_breaker requests=0;", ["requests=0", "1 to 1000000"]),
     ("weir_breaker window=1ms;", ["window=1ms", "100ms to 1h"]),
