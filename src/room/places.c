@@ -72,14 +72,18 @@ static struct ticket *held_by(const struct room *room, const struct holder *hold
 
 struct ticket *room_find(const struct room *room, const struct place *place, uint32_t *count)
 {
-    *count = count_of(room, place);
-    if (*count == LINE_NONE)
+    uint32_t named = count_of(room, place);
+    if (named == LINE_NONE)
         return NULL;
-    struct ticket *ticket = alive_at(room, *count);
+    *count = named;
+    struct ticket *ticket = alive_at(room, named);
     if (ticket != NULL)
         return holder_equal(&ticket->holder, &place->holder) ? ticket : NULL;
     ticket = held_by(room, &place->holder, count);
-    return ticket != NULL && ticket->has_alias ? ticket : NULL;
+    if (ticket == NULL || !ticket->has_alias)
+        return NULL;
+    /* Another name for it has who was lost, or came again later; not a ticket that was over before. */
+    return named > *count || is_lost_place(room, named) ? ticket : NULL;
 }
 
 /* ---- healing ---- */
@@ -237,12 +241,12 @@ static void forget_epoch(struct room *room)
     memmove(&room->epoch[i], &room->epoch[i + 1], (room->epochs - 1 - i) * sizeof(room->epoch[0]));
 }
 
-void room_begin_epoch(struct room *room, uint32_t number)
+void room_begin_epoch(struct room *room, uint32_t epoch)
 {
     struct memory *memory = &room->memory;
     uint32_t base = room->line.last + EPOCH_DISTANCE;
 
-    must(number > room_epoch(room));
+    must(epoch > room_epoch(room));
     base += LINE_PAGE_COUNT - 1 - base % LINE_PAGE_COUNT; /* the first count begins a page */
     memory_keep(memory, room->epoch, sizeof(room->epoch));
     struct epoch *last = &room->epoch[room->epochs - 1];
@@ -255,7 +259,7 @@ void room_begin_epoch(struct room *room, uint32_t number)
         forget_epoch(room);
     else
         memory_set(memory, room->epochs, room->epochs + 1);
-    room->epoch[room->epochs - 1] = (struct epoch){number, base, 0};
+    room->epoch[room->epochs - 1] = (struct epoch){epoch, base, 0};
     record_epochs(room);
     room_commit(room);
 }

@@ -243,7 +243,8 @@ bool room_may_return(const struct room *room, const struct place *place);
 
 /*
  * A snapshot, piece by piece, while the room goes on: first the room itself, then its tickets, then its keys. Writes the body of
- * one record into `out` and returns its length; `cursor` begins as {0}, and is done when `is_done` is set.
+ * one record into `out` and returns its length; `cursor` begins as {0}, and is done when `is_done` is set. Before the first piece
+ * the outbox must have been taken: the change that it names is in it as a whole.
  */
 struct room_cursor {
     uint32_t step, place;

@@ -446,6 +446,27 @@ static void the_older_place_wins_and_both_tickets_mean_it(void **state)
     house_free(&house);
 }
 
+/* A retry of a leave must not leave what came later. */
+static void a_ticket_that_was_over_before_is_no_name_for_one_that_came_back(void **state)
+{
+    struct house house = held_house(PAGES);
+    struct standing standing;
+    (void)state;
+
+    struct place left = join(&house, 1);
+    assert_int_equal(room_leave(house.rig.room, &left), ERROR_NONE);
+    settle(&house);
+    struct place lost = lose_one(&house, 1), later = join(&house, 1);
+    come_back(&house, &lost, 0);
+    assert_int_equal(poll(&house, &later, &standing), ERROR_NONE);
+    assert_place(&standing, &lost);
+    assert_unknown(&house, &left);
+    restart(&house);
+    assert_unknown(&house, &left);
+    assert_int_equal(poll(&house, &lost, &standing), ERROR_NONE);
+    house_free(&house);
+}
+
 /* Two losses, three tickets: whichever comes first, the oldest wins in the end. */
 static void the_oldest_of_three_wins_in_whatever_order_they_come(void **state)
 {
@@ -796,8 +817,9 @@ static uint32_t ticket_number(const struct given *given, const struct place *pla
 {
     uint32_t i = 0;
 
-    while (by_place(&given->place[i], place) != 0)
+    while (i < given->count && by_place(&given->place[i], place) != 0)
         i++;
+    assert_true(i < given->count);
     return i;
 }
 
@@ -994,6 +1016,7 @@ int main(void)
         cmocka_unit_test(a_lost_ticket_comes_back_once),
         cmocka_unit_test(whole_pages_of_lost_tickets_come_back_once),
         cmocka_unit_test(the_older_place_wins_and_both_tickets_mean_it),
+        cmocka_unit_test(a_ticket_that_was_over_before_is_no_name_for_one_that_came_back),
         cmocka_unit_test(the_oldest_of_three_wins_in_whatever_order_they_come),
         cmocka_unit_test(a_ticket_that_is_known_wins_over_a_later_one_that_was_lost),
         cmocka_unit_test(a_turn_that_has_come_wins_over_an_older_place),

@@ -82,6 +82,30 @@ static void the_copy_is_the_same_after_every_operation(void **state)
     assert_true(issued > 5000 && calls > 4000 && refunds > 200);
 }
 
+/* ---- keys ---- */
+
+/* Taken piece by piece, with anything in between. */
+struct snapshot {
+    struct tape pieces;
+    struct room_cursor cursor;
+    uint32_t from; /* first record that is not in its first piece */
+};
+
+static void snapshot_begin(struct snapshot *snapshot, const struct tape *tape)
+{
+    tape_free(&snapshot->pieces);
+    *snapshot = (struct snapshot){.from = tape->records};
+}
+
+static void snapshot_go_on(struct snapshot *snapshot, const struct room *room)
+{
+    static unsigned char piece[ROOM_PIECE_BYTES];
+    size_t len = room_snapshot(room, &snapshot->cursor, piece);
+
+    assert_true(len <= sizeof(piece));
+    tape_add(&snapshot->pieces, (struct span){(const char *)piece, len});
+}
+
 /* A key's time is over between two records of the time. */
 static void the_copy_is_the_same_while_keys_are_forgotten(void **state)
 {
@@ -113,6 +137,48 @@ static void the_copy_is_the_same_while_keys_are_forgotten(void **state)
     tape_free(&tape);
     rig_free(&live);
     copy_free(&copy);
+}
+
+/* A table that is full drops the oldest: in the copy too, whether it was made from records or from a snapshot. */
+static void the_copy_drops_the_keys_that_the_room_drops(void **state)
+{
+    enum { PAGES = 1800 };
+    struct settings settings = settings_default();
+    settings.mode = MODE_HOLD;
+    settings.seen_ttl_sec = 3600;
+    struct rig live = rig_new(PAGES, &settings);
+    struct copy copy = copy_new(PAGES);
+    struct tape tape = {0};
+    struct snapshot snapshot = {0};
+    struct standing standing;
+    uint32_t applied = 0;
+    (void)state;
+
+    room_record(live.room);
+    for (uint64_t key = 0; key < KEYS_MAX + 3000; key++) {
+        assert_int_equal(rig_join_by_key(&live, 1, key, 1, &standing), ERROR_NONE);
+        tape_take_all(&tape, live.room);
+        if (key == KEYS_MAX - 1000)
+            snapshot_begin(&snapshot, &tape);
+        if (key >= KEYS_MAX - 1000 && key % 25 == 0 && !snapshot.cursor.is_done)
+            snapshot_go_on(&snapshot, live.room);
+        if (tape.records - applied < 10000)
+            continue;
+        copy_replay(&copy, &tape, applied, tape.records);
+        applied = tape.records;
+        assert_same_room(live.room, copy.rig.room, "while a table fills");
+    }
+    copy_replay(&copy, &tape, applied, tape.records);
+    assert_same_room(live.room, copy.rig.room, "with a full table");
+    assert_int_equal(room_figures(live.room).keys_dropped, 3000);
+    assert_true(snapshot.cursor.is_done);
+    struct copy other = copy_recovered(PAGES, &snapshot.pieces, &tape, snapshot.from);
+    assert_same_room(live.room, other.rig.room, "from a snapshot taken over it");
+    copy_free(&other);
+    copy_free(&copy);
+    tape_free(&snapshot.pieces);
+    tape_free(&tape);
+    rig_free(&live);
 }
 
 /* ---- operations of many ---- */
@@ -591,27 +657,6 @@ static void records_that_come_again_change_nothing(void **state)
 
 /* ---- snapshots ---- */
 
-struct snapshot {
-    struct tape pieces;
-    struct room_cursor cursor;
-    uint32_t from; /* first record that is not in its first piece */
-};
-
-static void snapshot_begin(struct snapshot *snapshot, const struct tape *tape)
-{
-    tape_free(&snapshot->pieces);
-    *snapshot = (struct snapshot){.from = tape->records};
-}
-
-static void snapshot_go_on(struct snapshot *snapshot, const struct room *room)
-{
-    static unsigned char piece[ROOM_PIECE_BYTES];
-    size_t len = room_snapshot(room, &snapshot->cursor, piece);
-
-    assert_true(len <= sizeof(piece));
-    tape_add(&snapshot->pieces, (struct span){(const char *)piece, len});
-}
-
 static void compare_recovered(const struct play *play, const struct snapshot *snapshot, uint32_t pages)
 {
     struct copy copy = copy_recovered(pages, &snapshot->pieces, &play->tape, snapshot->from);
@@ -1041,6 +1086,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_copy_is_the_same_after_every_operation),
         cmocka_unit_test(the_copy_is_the_same_while_keys_are_forgotten),
+        cmocka_unit_test(the_copy_drops_the_keys_that_the_room_drops),
         cmocka_unit_test(what_thousands_do_at_once_is_recorded_in_pieces_and_comes_to_the_same),
         cmocka_unit_test(an_outbox_that_is_not_full_has_room_for_any_operation),
         cmocka_unit_test(the_largest_operations_fit_an_outbox),
