@@ -694,18 +694,21 @@ int log_sync(struct log *log, struct disk *disk, uint64_t time_ms)
     return error;
 }
 
-/* Clocks of processes differ by a little; one that is behind by more than an interval was set back. */
+/*
+ * Clocks of processes differ by a little; one that is behind by more than an interval was set back. While somebody is at it nobody
+ * else is told: a disk that hangs is not waited for by ever more threads.
+ */
 bool log_claim_sync(struct log *log, uint64_t now_ms)
 {
     uint64_t interval_ms = atomic_load(&log->interval_ms);
     uint64_t claimed_ms = atomic_load(&log->claimed_ms);
     bool is_due = now_ms >= claimed_ms + interval_ms || claimed_ms > now_ms + interval_ms;
 
-    if (atomic_load(&log->sync) != SYNC_INTERVAL || !is_due || !log_is_dirty(log) ||
-        !lock_try(&log->sync_lock))
+    if (atomic_load(&log->sync) != SYNC_INTERVAL || !is_due || !log_is_dirty(log))
         return false;
-    lock_release(
-        &log->sync_lock); /* nobody is at it: a disk that hangs is not waited for by ever more threads */
+    if (!lock_try(&log->sync_lock))
+        return false;
+    lock_release(&log->sync_lock);
     return atomic_compare_exchange_strong(&log->claimed_ms, &claimed_ms, now_ms);
 }
 

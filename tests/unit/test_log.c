@@ -643,8 +643,11 @@ static void a_full_disk_makes_the_log_wait_and_space_makes_it_go_on(void **state
     assert_int_equal(log_sync(f.log, f.disk, 1), 0); /* what was written is still good */
     expect_true_to_its_word(&f, 1);
 
-    disk_sim_set_space(f.sim, 4 * SEGMENT);
+    assert_true(disk_has(f.disk, LOG_ASIDE)); /* as far as there was space */
+    disk_sim_set_space(f.sim, 5 * SEGMENT);
+    prepare(&f);
     flush(&f);
+    assert_false(disk_has(f.disk, LOG_ASIDE)); /* LOG_NEXT was there first */
     assert_int_equal(log_trouble(f.log), LOG_FINE);
     prepare(&f);
     assert_false(log_is_short(f.log));
