@@ -234,6 +234,13 @@ static bool is_durable(const struct local_engine *local, const struct engine_cal
     return call->position <= (call->needs_sync ? log_synced(log) : log_written(log));
 }
 
+/* There is nearly no space left, and what makes the log grow is people who were not there before. */
+static bool is_too_short(struct local_zone *zone, struct slot *slot, const struct engine_call *call)
+{
+    return zone_is_recorded(zone) && call->op == ENGINE_JOIN && log_is_short(zone->log) &&
+           !room_has_holder(slot_room(slot), &call->join.holder);
+}
+
 static enum error submit(struct local_engine *local, struct engine_call *call, bool *waits)
 {
     struct local_zone *zone = local->zone;
@@ -249,7 +256,7 @@ static enum error submit(struct local_engine *local, struct engine_call *call, b
             return ERROR_CONFLICT; /* deleted again in the meantime */
     }
     uint64_t recorded = slot->recorded;
-    bool is_short = zone_is_recorded(zone) && call->op == ENGINE_JOIN && log_is_short(zone->log);
+    bool is_short = is_too_short(zone, slot, call);
     if (is_short || is_frozen(local, slot)) {
         call->error = is_short ? ERROR_ENGINE_UNAVAILABLE : run_frozen(local, slot, call);
         slot_unlock(slot);

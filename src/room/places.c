@@ -70,6 +70,13 @@ static struct ticket *held_by(const struct room *room, const struct holder *hold
     return *count == MAP_NONE ? NULL : alive_at(room, *count);
 }
 
+bool room_has_holder(const struct room *room, const struct holder *holder)
+{
+    uint32_t count;
+
+    return held_by(room, holder, &count) != NULL;
+}
+
 struct ticket *room_find(const struct room *room, const struct place *place, uint32_t *count)
 {
     uint32_t named = count_of(room, place);

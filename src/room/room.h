@@ -134,6 +134,9 @@ enum error room_set_settings(struct room *room, const struct settings *settings,
 enum error room_join(struct room *room, const struct join *join, struct standing *standing,
                      uint32_t *retry_after_sec);
 
+/* Whether they have a ticket, which joining again would return. */
+bool room_has_holder(const struct room *room, const struct holder *holder);
+
 /* Tells where the ticket stands; being told counts as being seen. */
 enum error room_status(struct room *room, const struct place *place, struct standing *standing);
 
@@ -235,7 +238,7 @@ void room_resume(struct room *room);
  * A loss: tickets given after the last one known may be missing. Later ones get numbers of this new epoch, and whoever comes with
  * one of the missing gets their place back.
  */
-void room_begin_epoch(struct room *room, uint32_t number);
+void room_begin_epoch(struct room *room, uint32_t epoch);
 uint32_t room_epoch(const struct room *room);
 
 /* Whether this is one of the missing: it is nothing until somebody comes with it, and must not be told that it is over. */
