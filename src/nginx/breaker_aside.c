@@ -22,7 +22,7 @@ static void before_restore(struct breaker_visit *visit);
 static ngx_int_t aside_go_on(struct breaker_visit *visit);
 static ngx_int_t content_run_again(struct breaker_visit *visit);
 static ngx_int_t refusal_send(struct breaker_visit *visit);
-static bool has_named_location(ngx_http_request_t *r, ngx_str_t name);
+static bool has_other_location(ngx_http_request_t *r, ngx_str_t name);
 
 void breaker_keep(struct breaker_visit *visit)
 {
@@ -47,10 +47,12 @@ ngx_int_t breaker_set_aside(struct breaker_visit *visit)
     ngx_connection_t *c = r->connection;
     r->header_only = 1;
     r->main->count++;
-    r->read_event_handler = ngx_http_test_reading;
     r->write_event_handler = ngx_http_request_empty_handler;
-    if (c->read->ready) {
-        ngx_post_event(c->read, &ngx_posted_events);
+    if (!visit->upstream->conf->ignore_client_abort) {
+        r->read_event_handler = ngx_http_test_reading;
+        if (c->read->ready) {
+            ngx_post_event(c->read, &ngx_posted_events);
+        }
     }
     aside_wait(visit);
     return NGX_DONE;
@@ -133,18 +135,19 @@ static ngx_int_t refusal_send(struct breaker_visit *visit)
 {
     ngx_http_request_t *r = visit->r;
     ngx_str_t fallback = visit->conf->fallback;
-    if (fallback.len > 0 && has_named_location(r, fallback))
+    if (fallback.len > 0 && has_other_location(r, fallback))
         return ngx_http_named_location(r, &fallback);
     return reply_error(r, ERROR_SERVICE_UNAVAILABLE, visit->wait_sec);
 }
 
-/* Some server has it, or else nginx would not have started; not each needs to. */
-static bool has_named_location(ngx_http_request_t *r, ngx_str_t name)
+/* Some server has it, or else nginx would not have started; not each needs to. One that is refused itself is no way out. */
+static bool has_other_location(ngx_http_request_t *r, ngx_str_t name)
 {
     const ngx_http_core_srv_conf_t *server = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
+    const ngx_http_core_loc_conf_t *here = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
     ngx_http_core_loc_conf_t **locations = server->named_locations;
     for (; locations != NULL && *locations != NULL; locations++)
         if (span_equal(span_of_str((*locations)->name), span_of_str(name)))
-            return true;
+            return !here->named || !span_equal(span_of_str(here->name), span_of_str(name));
     return false;
 }

@@ -307,6 +307,28 @@ def test_the_operators_fallback_answers(front, shop):
     assert is_refusal(Client(elsewhere).get("/"))
 
 
+def test_a_fallback_that_is_refused_itself_is_no_way_out(front, shop):
+    server = front(upstream="weir_breaker open=1h fallback=@again;", server="location @again { proxy_pass http://shop; }")
+    shop.kill()
+    open_it(server)
+    assert is_refusal(server.client().get("/"))
+
+
+def test_a_fallback_may_be_another_shop(front, shop):
+    other = SickShop()
+    server = front(upstream="weir_breaker open=1h fallback=@other;",
+                   http=f"upstream other {{ server 127.0.0.1:{other.port}; weir_breaker; weir_retry wait=1ms; }}",
+                   server="location @other { proxy_pass http://other; }")
+    try:
+        shop.kill()
+        wait_until(lambda: server.client().post("/order", "seat=1").status == 200, 10, "the other shop")
+        assert other.seen[0].body == b"seat=1" and other.seen[0].path == "/order"
+        other.health = first(1, status(500))
+        assert server.client().get("/page").body == b"the shop, GET /page"
+    finally:
+        other.close()
+
+
 def test_an_error_page_is_for_what_is_final(front, shop):
     server = front(upstream="weir_breaker open=1h; weir_retry times=1 wait=1ms;", server="""
         location /own/ { error_page 502 503 =418 @own; proxy_pass http://shop; }
@@ -508,6 +530,15 @@ def test_nobody_retries_for_a_client_who_went_away(front, shop):
     # One that comes later waits as long, and is served: the other one's time is over then.
     assert server.client().get("/here").status == 500
     assert (len(shop.asked("/here")), len(shop.asked("/gone"))) == (2, 1)
+
+
+def test_who_went_away_is_served_all_the_same_where_nginx_is_told_to(front, shop):
+    server = front(upstream=f"{CALM} weir_retry times=1 wait=100ms;", server="proxy_ignore_client_abort on;")
+    shop.health = first(1, status(500))
+    with socket.create_connection(("127.0.0.1", server.port)) as visitor:
+        visitor.sendall(b"GET /gone HTTP/1.1\r\nHost: x\r\n\r\n")
+        wait_until(lambda: breaker(server)["retries"] == 1, 5, "the retry")
+    wait_until(lambda: len(shop.asked("/gone")) == 2, 5, "the retry at the shop")
 
 
 def test_retries_over_kept_connections_and_pipelines(front, shop):
