@@ -196,7 +196,8 @@ class Nginx:
     def start(self):
         with open(self.dir / "stderr.log", "ab") as stderr:
             self.process = subprocess.Popen(
-                self._command(), env=self._env(), cwd=self.dir, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr
+                self._command(), env=self._env(), cwd=self.dir, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr,
+                process_group=0,
             )
         try:
             wait_until(self._is_up, START_TIMEOUT_SEC, "nginx answering")
@@ -227,17 +228,13 @@ class Nginx:
         assert not trouble, "in nginx's log:\n" + "\n".join(trouble)
 
     def kill(self):
-        """Ends nginx at once, workers too, and looks at nothing."""
+        """Ends nginx at once, workers too, and looks at nothing. As a group: no worker is born meanwhile and forgotten."""
         if self.process is None:
             return
-        workers = self._children()
-        self.process.kill()
+        group = _group(self.process.pid)
+        _kill_group(group)
         self.process.wait()
-        for pid in workers:
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
+        wait_until(lambda: not _kill_group(group), 20, "the end of every process")
         self.process = None
 
     def send(self, number):
@@ -350,3 +347,22 @@ def _title(pid):
         return Path(f"/proc/{pid}/cmdline").read_bytes().rstrip(b"\0 ").decode(errors="replace")
     except OSError:
         return ""
+
+
+def _group(pid):
+    try:
+        return os.getpgid(pid)
+    except ProcessLookupError:  # the leader, ended and waited for
+        return pid
+
+
+def _kill_group(group):
+    """Whether any of it was left, be it only as a zombie; those that have come to us (daemon.py) are taken leave of."""
+    try:
+        os.killpg(group, signal.SIGKILL)
+        os.waitpid(-group, os.WNOHANG)
+    except ProcessLookupError:
+        return False
+    except ChildProcessError:
+        pass
+    return True
