@@ -14,7 +14,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from weirtest import Nginx  # noqa: E402
-from weirtest.browser import browser as start_browser  # noqa: E402
+from weirtest.browser import browsers  # noqa: E402
 
 
 @pytest.fixture
@@ -40,14 +40,5 @@ def weir(tmp_path):
 
 @pytest.fixture
 def browser(tmp_path):
-    """Starts browsers, each a visitor of its own, and quits them when the test is over."""
-    started = []
-
-    def start(**kwargs):
-        started.append(start_browser(tmp_path / f"profile{len(started)}", **kwargs))
-        return started[-1]
-
-    yield start
-
-    for driver in started:
-        driver.quit()
+    with browsers(tmp_path) as start:
+        yield start

@@ -6,77 +6,11 @@ import re
 import signal
 import socket
 import subprocess
-from pathlib import Path
 
 import pytest
+from weirtest import Api, wait_until
 
-from weirtest import Api, free_port, wait_until
-
-ROOT = Path(__file__).resolve().parent.parent.parent
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
-
-
-class Demo:
-    """`make run` in a process group of its own, as a terminal gives it one."""
-
-    def __init__(self, data, port, **wishes):
-        self.port = port
-        self.data = data
-        self.output = data.parent / f"{data.name}.out"
-        wishes = {"PORT": port, "DATA": data, "WORKERS": 2, **wishes}
-        env = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-        with open(self.output, "wb") as output:
-            self.process = subprocess.Popen(
-                ["make", "run", *(f"{name}={value}" for name, value in wishes.items())],
-                cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    def said(self):
-        return self.output.read_text()
-
-    def wait_for_banner(self):
-        wait_until(self._is_up, 60, "the demo's banner")
-        return self
-
-    def _is_up(self):
-        assert self.process.poll() is None, self.said()
-        return "Ctrl-C stops it" in self.said()
-
-    def wait_for_end(self):
-        return self.process.wait(20)
-
-    def members(self):
-        """Living processes of its group."""
-        return [stat.parent.name for stat in Path("/proc").glob("[0-9]*/stat") if is_alive_in(stat, self.process.pid)]
-
-    def end(self):
-        """Whatever became of make: nothing of its group outlives the test."""
-        for pid in self.members():
-            os.kill(int(pid), signal.SIGKILL)
-        self.process.wait()
-
-
-def is_alive_in(stat, group):
-    try:
-        state, _, its_group = stat.read_text().rpartition(")")[2].split()[:3]
-    except (OSError, ValueError):
-        return False  # it ended while we looked
-    return state != "Z" and int(its_group) == group
-
-
-@pytest.fixture
-def demo(tmp_path):
-    started = []
-
-    def start(port=None, **wishes):
-        started.append(Demo(tmp_path / f"data{len(started)}", port or free_port(), **wishes))
-        return started[-1]
-
-    yield start
-
-    for one in started:
-        one.end()
 
 
 def test_it_prints_an_address_and_five_curl_lines_that_work(demo):
@@ -125,14 +59,6 @@ def test_a_visitor_sees_the_line_move_and_gets_in_within_half_a_minute(demo):
     assert visitor.enter(token).json()["admission"] == "granted"
     shop = visitor.get("/", headers=BROWSER)
     assert shop.status == 200 and b"Riverside Tickets" in shop.body
-
-    # And through the shop: seats, a reservation, and the end of the visit.
-    seats = visitor.get("/seats/front", headers=BROWSER)
-    assert seats.status == 200 and b"Choose a seat" in seats.body
-    reserved = visitor.post("/api/v1/reservations", {"event_id": "concert", "seat": 7})
-    assert (reserved.status, reserved.json()["room"]) == (201, "concert")
-    wait_until(lambda: visitor.get("/seats/front").status == 403, 2, "the visit over")
-    assert visitor.post("/api/v1/reservations", {"event_id": "concert", "seat": 8}).error_code == "ADMISSION_REQUIRED"
 
 
 @pytest.mark.parametrize("number, whom", [(signal.SIGINT, "group"), (signal.SIGTERM, "group"), (signal.SIGTERM, "make")])

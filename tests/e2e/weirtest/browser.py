@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A real browser: headless Chromium with a profile of its own."""
 
+from contextlib import contextmanager
+
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
@@ -25,3 +27,19 @@ def browser(profile, lang="en", size=(900, 900), flags=(), prefs=None):
     driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
     driver.set_page_load_timeout(30)
     return driver
+
+
+@contextmanager
+def browsers(folder):
+    """Starts as many as are asked for, each a visitor of its own, and quits them all."""
+    started = []
+
+    def start(**kwargs):
+        started.append(browser(folder / f"profile{len(started)}", **kwargs))
+        return started[-1]
+
+    try:
+        yield start
+    finally:
+        for driver in started:
+            driver.quit()
