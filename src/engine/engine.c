@@ -34,6 +34,8 @@ enum error engine_run(struct room *room, struct engine_call *call)
         return room_session_end(room, &call->place);
     case ENGINE_SESSION_EXTEND:
         return room_session_extend(room, &call->place, call->seconds);
+    case ENGINE_SHOP:
+        return room_shop(room, call->shop);
     case ENGINE_FIGURES:
         call->figures = room_figures(room);
         call->settings = *room_settings(room);

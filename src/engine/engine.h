@@ -22,6 +22,7 @@ enum engine_op {
     ENGINE_SESSION_TOUCH,  /* in: place */
     ENGINE_SESSION_END,    /* in: place */
     ENGINE_SESSION_EXTEND, /* in: place, seconds */
+    ENGINE_SHOP,           /* in: shop */
     ENGINE_FIGURES,        /*                    out: figures, settings */
     ENGINE_SETTINGS,       /*                    out: settings */
     ENGINE_ROOMS,          /* in: list           out: list.count, sorted by name */
@@ -57,6 +58,7 @@ struct engine_call {
         struct enter enter;
         struct place place;
         struct engine_put put;
+        const struct shop_report *shop;
     };
     void (*done)(struct engine_call *call);
     void *context; /* the caller's own */

@@ -222,6 +222,8 @@ static bool must_wait(const struct engine_call *call, bool has_changed)
     case ENGINE_LEAVE:
     case ENGINE_SESSION_END:
         return true; /* also where it is over already: the first who was told may still wait */
+    case ENGINE_SHOP:
+        return false; /* leaves nothing in the log */
     default:
         return !only_reads(call->op) && (has_changed || call->error == ERROR_NONE);
     }

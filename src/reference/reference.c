@@ -44,6 +44,7 @@ static const char *kind_name(enum setting_kind kind)
     case SETTING_FLAG:
         return "`true` or `false`";
     case SETTING_MODE:
+    case SETTING_PACE:
     case SETTING_PRESET:
         return "word";
     }

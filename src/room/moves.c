@@ -128,7 +128,7 @@ static void pay(struct room *room, struct ticket *ticket, enum call_ground groun
     if (ground == CALL_BY_PACE) {
         ticket->flags |= TICKET_PAID;
         memory_keep(&room->memory, &room->pace, sizeof(room->pace));
-        pace_spend(&room->pace, &room->settings);
+        pace_spend(&room->pace, &room->paced);
     }
     if (ground == CALL_BY_ORDER)
         memory_set(&room->memory, room->advance, room->advance - 1);
@@ -146,6 +146,7 @@ void ticket_call(struct room *room, uint32_t count, struct ticket *ticket, enum 
     pay(room, ticket, ground);
     check_note(room, count);
     estimate_count_call(&room->estimate, &room->memory);
+    follow_count_call(&room->follow, &room->memory);
     memory_set(&room->memory, room->calls, room->calls + 1);
     if (count > room->last_called)
         memory_set(&room->memory, room->last_called, count);
@@ -200,7 +201,7 @@ static void give_back(struct room *room, const struct ticket *ticket)
     if ((ticket->flags & TICKET_PAID) == 0)
         return;
     memory_keep(&room->memory, &room->pace, sizeof(room->pace));
-    pace_refund(&room->pace, &room->settings);
+    pace_refund(&room->pace, &room->paced);
     memory_set(&room->memory, room->refunds, room->refunds + 1);
 }
 
@@ -312,7 +313,7 @@ static bool pace_allows(const struct room *room, const struct ticket *first)
     const struct settings *settings = &room->settings;
 
     return (settings->max_called == 0 || room->in_state[TICKET_CALLED] < settings->max_called) &&
-           pace_has_call(&room->pace, settings) &&
+           pace_has_call(&room->pace, &room->paced) && !follow_is_frozen(&room->follow) &&
            (settings->min_wait_sec == 0 || room_past(room) >= first->joined + settings->min_wait_sec * 10);
 }
 

@@ -228,7 +228,7 @@ static enum applied apply_settings(struct room *room, struct span data)
     room->terms_now = head.terms_now;
     room->terms[head.terms_now].session_max_sec = settings.session_max_sec;
     room->terms[head.terms_now].tier = settings.tier;
-    estimate_init(&room->estimate, &room->settings);
+    room_begin_pace(room);
     return APPLIED;
 }
 
@@ -371,9 +371,9 @@ void room_resume(struct room *room)
 {
     uint32_t first = line_page_from(&room->line, &room->memory, 1), tickets;
 
-    pace_settle(&room->pace, &room->settings);
+    pace_settle(&room->pace, &room->paced);
     if (room->in_state[TICKET_WAITING] == 0) { /* as at the end of every operation, recorded or not */
-        pace_lapse(&room->pace, &room->settings);
+        pace_lapse(&room->pace, &room->paced);
         room->advance = 0;
     }
     for (; first != LINE_NONE; first = line_page_after(&room->line, &room->memory, first)) {

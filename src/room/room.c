@@ -28,7 +28,7 @@ static void lapse_if_empty(struct room *room)
     if (room->in_state[TICKET_WAITING] != 0)
         return;
     memory_keep(&room->memory, &room->pace, sizeof(room->pace));
-    pace_lapse(&room->pace, &room->settings);
+    pace_lapse(&room->pace, &room->paced);
     memory_set(&room->memory, room->advance, 0);
 }
 
@@ -57,8 +57,8 @@ struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
     room->epoch[0] = (struct epoch){epoch, 0, 0};
     room->settings = *settings;
     room->terms[0] = (struct terms){settings->session_max_sec, settings->tier, 0};
-    pace_init(&room->pace, settings);
-    estimate_init(&room->estimate, settings);
+    room_begin_pace(room);
+    pace_init(&room->pace, &room->paced);
     line_init(&room->line);
     keys_init(&room->keys);
     return room;
@@ -381,14 +381,65 @@ enum error room_session_end(struct room *room, const struct place *place)
     return finish(room, ERROR_NONE);
 }
 
+/* ---- the pace ---- */
+
+/* The settings, with the rate that follows the shop. */
+static struct settings paced(const struct room *room)
+{
+    struct settings settings = room->settings;
+
+    if (settings.pace == PACE_AUTO) {
+        settings.rate_milli = room->follow.rate_milli;
+        settings.batch = 0;
+    }
+    return settings;
+}
+
+void room_begin_pace(struct room *room)
+{
+    follow_init(&room->follow, &room->settings);
+    room->paced = paced(room);
+    estimate_init(&room->estimate, &room->paced);
+}
+
+/* The settings or the rate that follows the shop are other ones now. */
+static void change_pace(struct room *room)
+{
+    struct settings now = paced(room);
+
+    memory_keep(&room->memory, &room->pace, sizeof(room->pace));
+    pace_change(&room->pace, &room->paced, &now);
+    memory_set(&room->memory, room->paced, now);
+}
+
+static void follow_shop(struct room *room, uint32_t elapsed_ms)
+{
+    if (room->settings.pace != PACE_AUTO)
+        return;
+    memory_keep(&room->memory, &room->follow, sizeof(room->follow));
+    if (follow_advance(&room->follow, &room->settings, elapsed_ms))
+        change_pace(room);
+    room_commit(room);
+}
+
+enum error room_shop(struct room *room, const struct shop_report *report)
+{
+    if (room->settings.pace != PACE_AUTO)
+        return ERROR_NONE;
+    memory_keep(&room->memory, &room->follow, sizeof(room->follow));
+    follow_take(&room->follow, report);
+    room_commit(room);
+    return ERROR_NONE;
+}
+
 /* ---- time ---- */
 
 static void advance_clock(struct room *room, uint32_t elapsed_ms)
 {
     memory_set(&room->memory, room->clock_ms, room->clock_ms + elapsed_ms);
     memory_keep(&room->memory, &room->pace, sizeof(room->pace));
-    pace_advance(&room->pace, &room->settings, elapsed_ms);
-    estimate_advance(&room->estimate, &room->memory, &room->settings, elapsed_ms, line_standing(&room->line),
+    pace_advance(&room->pace, &room->paced, elapsed_ms);
+    estimate_advance(&room->estimate, &room->memory, &room->paced, elapsed_ms, line_standing(&room->line),
                      room_slots_used(room));
     /* So that a journal knows the time, also while nothing happens. */
     if (room->clock_ms - room->recorded_ms >= RECORD_FACE_MS)
@@ -437,7 +488,7 @@ static void begin_batch(struct room *room)
     if (line_standing(&room->line) == 0 || room->settings.mode != MODE_QUEUE)
         return;
     memory_keep(&room->memory, &room->pace, sizeof(room->pace));
-    pace_begin(&room->pace, &room->settings);
+    pace_begin(&room->pace, &room->paced);
     room_commit(room);
 }
 
@@ -453,7 +504,9 @@ static bool drop_dead(struct room *room)
 void room_tick(struct room *room, uint32_t elapsed_ms)
 {
     room->outbox.is_cut = false;
-    advance_clock(room, elapsed_ms < TICK_MOST_MS ? elapsed_ms : TICK_MOST_MS);
+    elapsed_ms = elapsed_ms < TICK_MOST_MS ? elapsed_ms : TICK_MOST_MS;
+    advance_clock(room, elapsed_ms);
+    follow_shop(room, elapsed_ms);
     expire(room);
     begin_batch(room);
     call(room);
@@ -493,11 +546,13 @@ enum error room_set_settings(struct room *room, const struct settings *settings,
 
     if (terms == ROOM_TERMS)
         return ERROR_INVALID_SETTING;
-    memory_keep(memory, &room->pace, sizeof(room->pace));
-    pace_change(&room->pace, &room->settings, settings);
-    if (is_other_pace(&room->settings, settings))
-        estimate_restart(&room->estimate, memory, settings);
+    struct settings paced_before = room->paced;
+    memory_keep(memory, &room->follow, sizeof(room->follow));
+    follow_change(&room->follow, &room->settings, settings);
     memory_set(memory, room->settings, *settings);
+    change_pace(room);
+    if (is_other_pace(&paced_before, &room->paced))
+        estimate_restart(&room->estimate, memory, &room->paced);
     memory_set(memory, room->settings_version, room->settings_version + 1);
     memory_set(memory, room->is_settings_from_api, is_from_api);
     memory_set(memory, room->terms_now, terms);
@@ -589,7 +644,7 @@ bool room_is_at_rest(const struct room *room)
     for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
         if (room->in_state[state] != 0)
             return false;
-    return room->keys.by_scope.entries == 0 && pace_is_full(&room->pace, &room->settings) &&
+    return room->keys.by_scope.entries == 0 && pace_is_full(&room->pace, &room->paced) &&
            line_pages(&room->dead_line, &room->memory) == 0 && map_pages(&room->dead_holders) == 0;
 }
 
@@ -608,6 +663,11 @@ struct figures room_figures(const struct room *room)
         .eta_checked = room->estimate.checked,
         .eta_kept = room->estimate.kept,
         .newcomer_eta_sec = standing_eta_of_newcomer(room).sec,
+        .rate_milli = pace_milli(&room->paced),
+        .pace_reason = room->follow.reason,
+        .shop_time_ms = room->follow.time_ms,
+        .shop_target_ms = follow_target_ms(&room->follow, &room->settings),
+        .shop_failed_permille = room->follow.failed_permille,
         .settings_version = room->settings_version,
         .is_settings_from_api = room->is_settings_from_api,
     };

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "base/holder.h"
 #include "base/span.h"
+#include "room/follow.h"
 #include "room/settings.h"
 #include "room/ticket.h"
 
@@ -98,8 +99,11 @@ struct figures {
     uint32_t joined_milli, called_milli; /* per second over the last 10 s, in thousandths */
     uint32_t newcomer_eta_sec;           /* what somebody joining now would be told */
     uint64_t eta_checked,
-        eta_kept;              /* of a sample: called, and called inside the band they were told at join */
-    uint32_t settings_version; /* counts changes of the settings */
+        eta_kept;        /* of a sample: called, and called inside the band they were told at join */
+    uint64_t rate_milli; /* the present pace: calls per second, in thousandths */
+    enum follow_reason pace_reason;                              /* why it is what it is */
+    uint32_t shop_time_ms, shop_target_ms, shop_failed_permille; /* what it follows; 0 = nothing seen yet */
+    uint32_t settings_version;                                   /* counts changes of the settings */
     bool is_settings_from_api;
 };
 
@@ -126,6 +130,9 @@ const struct settings *room_settings(const struct room *room);
  * A line that stands when the room is opened is called, as by a tick: operations of their own, after the settings took effect.
  */
 enum error room_set_settings(struct room *room, const struct settings *settings, bool is_from_api);
+
+/* What was seen of the shop; a room whose pace is fixed does not care. */
+enum error room_shop(struct room *room, const struct shop_report *report);
 
 /*
  * One ticket per holder: joining again returns the same. `retry_after_sec` is more than 0 with QUEUE_FULL, WAIT_TOO_LONG and

@@ -31,6 +31,7 @@ static const char *const *words_of(enum setting_kind kind)
 {
     static const char *const flags[] = {"false", "true"};
     static const char *const modes[] = {MODE_LIST(WORD_TEXT)};
+    static const char *const paces[] = {PACE_LIST(WORD_TEXT)};
     static const char *const presets[] = {PRESET_LIST(WORD_TEXT)};
 
     switch (kind) {
@@ -38,6 +39,8 @@ static const char *const *words_of(enum setting_kind kind)
         return flags;
     case SETTING_MODE:
         return modes;
+    case SETTING_PACE:
+        return paces;
     case SETTING_PRESET:
         return presets;
     case SETTING_WHOLE:
@@ -115,6 +118,24 @@ static void apply_preset(struct settings *settings)
     }
 }
 
+/* Whether a pace that follows the shop has what it needs. */
+static bool can_follow(const struct settings *settings, char *reason, size_t reason_size)
+{
+    const char *trouble = NULL;
+
+    if (settings->pace == PACE_FIXED)
+        return true;
+    if (settings->batch != 0)
+        trouble = "batch and pace=auto exclude each other";
+    else if (settings->rate_max_milli == 0)
+        trouble = "pace=auto needs rate_max, the most calls per second";
+    else if (settings->rate_min_milli > settings->rate_max_milli)
+        trouble = "rate_min is more than rate_max";
+    if (trouble != NULL)
+        snprintf(reason, reason_size, "%s", trouble);
+    return trouble == NULL;
+}
+
 bool settings_apply(struct settings *settings, const struct setting_change *changes, size_t count,
                     char *reason, size_t reason_size)
 {
@@ -131,8 +152,11 @@ bool settings_apply(struct settings *settings, const struct setting_change *chan
             return false;
     if (!are_consistent(changes, count, reason, reason_size))
         return false;
-    if (change_of(changes, count, "rate") != NULL)
+    if (change_of(changes, count, "rate") != NULL ||
+        (result.pace == PACE_AUTO && change_of(changes, count, "batch") == NULL))
         result.batch = 0;
+    if (!can_follow(&result, reason, reason_size))
+        return false;
     *settings = result;
     return true;
 }
@@ -178,6 +202,7 @@ void setting_format(const struct setting_info *info, uint32_t value, char *out, 
         break;
     case SETTING_FLAG:
     case SETTING_MODE:
+    case SETTING_PACE:
     case SETTING_PRESET:
         must(value <= info->highest);
         snprintf(out, size, "%s", words_of(info->kind)[value]);

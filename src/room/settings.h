@@ -8,7 +8,8 @@
  *
  * SETTING(name, field, kind, lowest, highest, default, help)
  * Kinds: WHOLE a whole number · MILLI a number with up to three decimals, kept in thousandths (lowest, highest and default
- * are in thousandths too) · FLAG true or false · MODE, PRESET one of the words of MODE_LIST, PRESET_LIST.
+ * are in thousandths too) · FLAG true or false · MODE, PACE, PRESET one of the words of MODE_LIST, PACE_LIST,
+ * PRESET_LIST.
  */
 #define SETTING_LIST(SETTING)                                                                               \
     SETTING("mode", mode, MODE, 0, MODE_COUNT - 1, MODE_QUEUE,                                              \
@@ -28,6 +29,17 @@
     SETTING("interval_sec", interval_sec, WHOLE, 1, 86400, 10, "the interval of `batch`")                   \
     SETTING("smooth", smooth, FLAG, 0, 1, 1,                                                                \
             "spreads a batch evenly over its interval instead of calling it in one go")                     \
+    SETTING("pace", pace, PACE, 0, PACE_COUNT - 1, PACE_FIXED,                                              \
+            "`fixed`, or `auto`: begins at `rate` and follows the shop between `rate_min` and `rate_max`; " \
+            "ends `batch`")                                                                                 \
+    SETTING("rate_min", rate_min_milli, MILLI, 1, 100000000, 1000,                                          \
+            "`pace=auto`: the fewest calls per second")                                                     \
+    SETTING("rate_max", rate_max_milli, MILLI, 0, 100000000, 0,                                             \
+            "`pace=auto`: the most calls per second; it needs one")                                         \
+    SETTING("shop_target_ms", shop_target_ms, WHOLE, 0, 60000, 0,                                           \
+            "`pace=auto`: 95 of 100 answers of the shop should begin within this; 0 = twice the time that " \
+            "it takes "                                                                                     \
+            "without load, or 100 ms more")                                                                 \
     SETTING("max_called", max_called, WHOLE, 0, 100000000, 0,                                               \
             "people called and not yet entered; 0 = as many as there are slots")                            \
     SETTING("min_wait_sec", min_wait_sec, WHOLE, 0, 86400, 0,                                               \
@@ -55,6 +67,8 @@
 #define MODE_LIST(WORD) \
     WORD(MODE_QUEUE, "queue") WORD(MODE_HOLD, "hold") WORD(MODE_OPEN, "open") WORD(MODE_CLOSED, "closed")
 
+#define PACE_LIST(WORD) WORD(PACE_FIXED, "fixed") WORD(PACE_AUTO, "auto")
+
 #define PRESET_LIST(WORD)       \
     WORD(PRESET_PLAIN, "plain") \
     WORD(PRESET_QUEUE, "queue") \
@@ -69,6 +83,7 @@
 #include <stdint.h>
 
 enum room_mode { MODE_LIST(WORD_ENUM) MODE_COUNT };
+enum room_pace { PACE_LIST(WORD_ENUM) PACE_COUNT };
 enum room_preset { PRESET_LIST(WORD_ENUM) PRESET_COUNT };
 
 struct settings {
@@ -77,7 +92,7 @@ struct settings {
 #undef SETTING_FIELD
 };
 
-enum setting_kind { SETTING_WHOLE, SETTING_MILLI, SETTING_FLAG, SETTING_MODE, SETTING_PRESET };
+enum setting_kind { SETTING_WHOLE, SETTING_MILLI, SETTING_FLAG, SETTING_MODE, SETTING_PACE, SETTING_PRESET };
 
 struct setting_info {
     const char *name;
@@ -100,7 +115,8 @@ struct setting_change {
 /*
  * Applies all changes, or none: on refusal `reason` says in one sentence what is wrong and what is allowed. A preset gives
  * everything its starting value first, wherever it stands among the changes. `rate` and `batch` exclude each other: naming
- * one switches the other off, naming both is refused, and so is naming anything twice.
+ * one switches the other off, naming both is refused, and so is naming anything twice. `pace=auto` excludes `batch` in the same
+ * way, and needs a `rate_max`.
  */
 bool settings_apply(struct settings *settings, const struct setting_change *changes, size_t count,
                     char *reason, size_t reason_size);
@@ -130,7 +146,7 @@ static inline void setting_set(struct settings *settings, const struct setting_i
 /* Whether its values are words, which JSON writes as strings. */
 static inline bool setting_is_word(const struct setting_info *info)
 {
-    return info->kind == SETTING_MODE || info->kind == SETTING_PRESET;
+    return info->kind == SETTING_MODE || info->kind == SETTING_PACE || info->kind == SETTING_PRESET;
 }
 
 /* The written form of a value of this kind, as settings_apply would read it. NUL-terminated. */

@@ -69,7 +69,7 @@ static uint32_t clamp(uint32_t value, uint32_t lowest, uint32_t highest)
 
 static void tell_eta(const struct room *room, uint32_t waited_sec, struct standing *standing)
 {
-    struct eta eta = estimate_eta(&room->estimate, &room->settings, &room->pace, standing->position);
+    struct eta eta = estimate_eta(&room->estimate, &room->paced, &room->pace, standing->position);
     uint32_t least_sec =
         room->settings.min_wait_sec > waited_sec ? room->settings.min_wait_sec - waited_sec : 0;
 
@@ -174,7 +174,7 @@ static void look_inside(const struct room *room, const struct ticket *ticket, st
 
 struct eta standing_eta_of_newcomer(const struct room *room)
 {
-    return estimate_eta(&room->estimate, &room->settings, &room->pace, line_standing(&room->line) + 1);
+    return estimate_eta(&room->estimate, &room->paced, &room->pace, line_standing(&room->line) + 1);
 }
 
 uint32_t standing_retry_after(const struct room *room, enum error error)

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/room_id.h"
 #include "room/estimate.h"
+#include "room/follow.h"
 #include "room/keys.h"
 #include "room/line.h"
 #include "room/pace.h"
@@ -66,7 +67,10 @@ struct room {
     struct settings settings;
     uint32_t settings_version; /* counts changes, so that nobody overwrites a change they have not seen */
     bool is_settings_from_api;
+    struct settings
+        paced; /* the same, but for the rate if that follows the shop: what pace and estimate go by */
     struct pace pace;
+    struct follow follow;
     struct estimate estimate;
     uint32_t advance;                 /* calls the operator asked for beyond the pace */
     uint32_t last_called;             /* highest place ever called */
@@ -143,6 +147,9 @@ uint32_t tickets_expire(struct room *room, uint32_t count);
 
 /* Who is to be called now, and on what ground; LINE_NONE if nobody is. */
 uint32_t room_next_call(const struct room *room, enum call_ground *ground);
+
+/* What of the pace follows from new settings alone: begins anew. */
+void room_begin_pace(struct room *room);
 
 /* People called, entered and active. */
 uint32_t room_slots_used(const struct room *room);

@@ -43,6 +43,7 @@ static void what_is_written_is_read_back_as_the_same(void **state)
             struct settings settings = settings_default();
             char text[64], reason[REASON];
             value = n == 0 ? info->lowest : n == 1 ? info->highest : value;
+            settings.rate_max_milli = 1000; /* without which a pace cannot be auto */
             setting_format(info, value, text, sizeof(text));
             if (!set(&settings, info->name, span_of(text), reason))
                 fail_msg("%s = %s: %s", info->name, text, reason);
@@ -222,6 +223,10 @@ static const struct row plain[] = {
     {"session_ttl_sec", "600"},
     {"session_max_sec", "0"},
     {"session_renew", "true"},
+    {"pace", "fixed"},
+    {"rate_min", "1"},
+    {"rate_max", "0"},
+    {"shop_target_ms", "0"},
     {"max_waiting", "0"},
     {"max_eta_sec", "0"},
     {"eta_cap_sec", "0"},
@@ -281,6 +286,42 @@ static void every_preset_is_as_the_contract_says(void **state)
         }
     }
     assert_int_equal(sizeof(presets) / sizeof(presets[0]), PRESET_COUNT);
+}
+
+static bool applied(struct settings *settings, const char *const *words, size_t count, char reason[REASON])
+{
+    struct setting_change changes[8];
+
+    for (size_t i = 0; i < count; i++)
+        changes[i] = (struct setting_change){span_of(words[2 * i]), span_of(words[2 * i + 1])};
+    return settings_apply(settings, changes, count, reason, REASON);
+}
+
+#define APPLIED(settings, reason, ...)                    \
+    applied(settings, (const char *const[]){__VA_ARGS__}, \
+            sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *) / 2, reason)
+
+static void a_pace_that_follows_the_shop_needs_its_bounds_and_has_no_batch(void **state)
+{
+    struct settings settings = settings_default(), before = settings;
+    char reason[REASON];
+    (void)state;
+
+    assert_false(APPLIED(&settings, reason, "pace", "auto"));
+    assert_non_null(strstr(reason, "needs rate_max"));
+    assert_false(APPLIED(&settings, reason, "pace", "auto", "rate_max", "5", "rate_min", "6"));
+    assert_non_null(strstr(reason, "rate_min is more than rate_max"));
+    assert_false(APPLIED(&settings, reason, "pace", "auto", "rate_max", "5", "batch", "10"));
+    assert_non_null(strstr(reason, "batch"));
+    assert_memory_equal(&settings, &before, sizeof(settings));
+
+    assert_true(APPLIED(&settings, reason, "batch", "10"));
+    assert_true(APPLIED(&settings, reason, "pace", "auto", "rate_max", "5"));
+    assert_int_equal(settings.batch, 0);
+    assert_false(APPLIED(&settings, reason, "batch", "10"));
+    assert_false(APPLIED(&settings, reason, "rate_max", "0.5"));
+    assert_true(APPLIED(&settings, reason, "batch", "10", "pace", "fixed"));
+    assert_int_equal(settings.batch, 10);
 }
 
 /* ---- as a journal keeps them ---- */
@@ -389,6 +430,7 @@ int main(void)
         cmocka_unit_test(nothing_is_named_twice_and_rate_and_batch_exclude_each_other),
         cmocka_unit_test(a_preset_comes_first_wherever_it_stands_and_what_is_named_wins),
         cmocka_unit_test(every_preset_is_as_the_contract_says),
+        cmocka_unit_test(a_pace_that_follows_the_shop_needs_its_bounds_and_has_no_batch),
         cmocka_unit_test(all_settings_come_back_from_their_text),
         cmocka_unit_test(a_text_is_read_whole_or_refused),
     };
