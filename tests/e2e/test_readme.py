@@ -33,18 +33,20 @@ def replace_once(text, old, new):
     return text.replace(old, new)
 
 
-def snippet():
-    (block,) = re.findall(r"^```nginx\n(.*?)^```$", README, re.M | re.S)
-    return block
+WHOLE, UPSTREAM = re.findall(r"^```nginx\n(.*?)^```$", README, re.M | re.S)
 
 
 @pytest.fixture
 def pasted(weir):
+    return paste(weir, WHOLE)
+
+
+def paste(weir, conf):
     """An nginx whose configuration is README's, but for paths and ports."""
     server = weir(start=False, workers=1)
     place = dict(dir=server.dir, shop_port=server.shop_port)
     user = next((line for line in server.conf.splitlines() if line.startswith("user ")), "")
-    conf = replace_once(snippet(), "modules/ngx_http_weir_module.so", server.module)
+    conf = replace_once(conf, "modules/ngx_http_weir_module.so", server.module)
     conf = replace_once(conf, "/var/lib/weir;", f"{server.dir}/journal;")
     conf = replace_once(conf, "listen 80;", f"listen 127.0.0.1:{server.port};")
     conf = replace_once(conf, "127.0.0.1:8080", f"127.0.0.1:{server.shop_port}")
@@ -76,6 +78,19 @@ def test_the_nginx_lines_put_a_room_before_the_shop(pasted):
     assert away, "a hundred at once are more than 50 a second"
     assert all((answer.status, answer.header("location")) == (302, "/queue/shop?return=%2F") for answer in away)
     assert visitor.get("/queue/shop").status == 200
+
+
+def test_the_breaker_as_shown_leaves_a_dead_shop_alone(weir):
+    conf = replace_once(WHOLE, "http://127.0.0.1:8080;", "http://shop; proxy_read_timeout 5s;")
+    server = paste(weir, replace_once(conf, "http {\n", "http {\n" + UPSTREAM))
+    dead = server.dir / "nginx.conf"
+    dead.write_text(replace_once(dead.read_text(), f"listen 127.0.0.1:{server.shop_port};", f"listen unix:{server.dir}/elsewhere;"))
+    visitor = server.start().api()
+    visitor.enter(visitor.ticket("shop"))
+    answers = [visitor.get("/") for _ in range(11)]
+    assert answers[0].status == 502
+    assert (answers[-1].status, answers[-1].error_code) == (503, "SERVICE_UNAVAILABLE")
+    assert 0 < int(answers[-1].header("retry-after")) <= 30
 
 
 def test_the_three_curl_lines_get_a_pass(weir):

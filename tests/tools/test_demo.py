@@ -8,6 +8,7 @@ import socket
 import subprocess
 
 import pytest
+from demo import ROOT
 from weirtest import Api, wait_until
 
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
@@ -23,6 +24,17 @@ def test_it_prints_an_address_and_five_curl_lines_that_work(demo):
     assert pasted.returncode == 0, pasted.stderr
     assert '"status":"waiting"' in pasted.stdout and '"admission":"granted"' in pasted.stdout
     assert '"status":"reserved"' in pasted.stdout and "weir-session" not in pasted.stdout.lower()
+
+
+def test_what_readme_says_to_paste_ends_in_a_seat_and_a_closed_shop(demo):
+    running = demo().wait_for_banner()
+    lines = re.findall(r"^    (.*\bcurl .*)$", (ROOT / "README.md").read_text(), re.M)
+    assert len(lines) == 6
+    lines = [line.replace("http://127.0.0.1:8000", running.url) for line in lines]
+    last = f"until {lines.pop()} | tee last | grep -q '^HTTP/1.1 403'; do sleep 0.1; done; cat last"
+    pasted = subprocess.run(["sh", "-e"], input="\necho\n".join([*lines, last]), cwd=running.data, capture_output=True, text=True, timeout=60)
+    assert pasted.returncode == 0, pasted.stderr
+    assert '"position":' in pasted.stdout and "HTTP/1.1 201 Created" in pasted.stdout and "ADMISSION_REQUIRED" in pasted.stdout
 
 
 def test_it_makes_an_admin_token_and_the_operators_lines_work(demo):
