@@ -263,6 +263,8 @@ void breaker_change(struct breaker *breaker, const struct breaker_options *optio
         window_clear(breaker);
     breaker->open_until_ms = MIN(breaker->open_until_ms, breaker->now_ms + options->open_ms);
     breaker->credit = MIN(breaker->credit, credit_most(breaker));
+    if (breaker->state == BREAKER_HALF_OPEN && breaker->trials_good >= options->trials)
+        breaker_close(breaker); /* fewer are enough now, and no trial is left that could say so */
 }
 
 /* Each field is whole, for it is stored at once; what several of them say together may not be. */

@@ -313,6 +313,21 @@ static void new_options_count_from_now_on(void **state)
     assert_int_equal(breaker_look(&breaker, 1600), BREAKER_CLOSED);
 }
 
+/* No trial was left that could have said so, and nobody would ever have gone by again. */
+static void as_many_good_trials_as_new_options_ask_for_close_it(void **state)
+{
+    struct breaker breaker = opened(0);
+    struct breaker_options options = plain;
+    (void)state;
+
+    serve_many(&breaker, 30000, 2, BREAKER_GOOD);
+    assert_int_equal(breaker_look(&breaker, 30000), BREAKER_HALF_OPEN);
+    options.trials = 2;
+    breaker_change(&breaker, &options, 30001);
+    assert_int_equal(breaker_look(&breaker, 30001), BREAKER_CLOSED);
+    assert_int_equal(breaker.counts.closed, 1);
+}
+
 /* ---- a shop that goes and comes back ---- */
 
 #define TIMEOUT_MS 5000
@@ -572,6 +587,19 @@ static void model_take_back(const struct under_way *visit)
         model_count(0, 1);
 }
 
+static void model_change(struct breaker_options options)
+{
+    if (options.window_ms != model.options.window_ms)
+        model.event_count = 0;
+    model.options = options;
+    if (model.until_ms > model.now_ms + options.open_ms)
+        model.until_ms = model.now_ms + options.open_ms;
+    if (model.credit > options.burst * 100)
+        model.credit = options.burst * 100;
+    if (model.state == BREAKER_HALF_OPEN && model.good >= options.trials)
+        model_enter(BREAKER_CLOSED);
+}
+
 static void expect_agreement(const struct breaker *breaker, uint64_t now_ms)
 {
     if (now_ms < model.now_ms)
@@ -643,6 +671,10 @@ static void a_random_day(uint64_t seed)
             breaker_take_back(&breaker, seen_ms, &visit->call);
             visit->is_over = false;
             visit->era = 0;
+        }
+        if (hits(&dice, 100)) {
+            model_change(any_options(&dice));
+            breaker_change(&breaker, &model.options, seen_ms);
         }
         if (hits(&dice, 10)) {
             bool is_granted = model.state == BREAKER_CLOSED && model.credit >= 100;
@@ -769,6 +801,7 @@ int main(void)
         cmocka_unit_test(what_began_before_it_opened_says_nothing_after_it_closed),
         cmocka_unit_test(a_clock_that_steps_back_stands_still),
         cmocka_unit_test(new_options_count_from_now_on),
+        cmocka_unit_test(as_many_good_trials_as_new_options_ask_for_close_it),
         cmocka_unit_test(it_is_closed_within_a_minute_of_the_shops_return),
         cmocka_unit_test(retries_are_a_tenth_of_requests_and_a_few),
         cmocka_unit_test(an_idle_time_brings_no_more_than_the_few),
