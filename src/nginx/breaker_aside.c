@@ -32,6 +32,9 @@ void breaker_keep(struct breaker_visit *visit)
     before->header_only = r->header_only;
     before->error_page = r->error_page;
     before->keepalive = r->keepalive;
+    before->err_status = r->err_status;
+    before->limit_rate = r->limit_rate;
+    before->is_limit_rate_set = r->limit_rate_set;
     list_keep(&before->headers, &r->headers_out.headers);
     list_keep(&before->trailers, &r->headers_out.trailers);
 }
@@ -103,7 +106,9 @@ static void before_restore(struct breaker_visit *visit)
     r->header_only = before->header_only;
     r->error_page = before->error_page;
     r->keepalive = before->keepalive;
-    r->err_status = 0;
+    r->err_status = visit->next == BREAKER_AGAIN ? before->err_status : 0; /* a refusal has its own */
+    r->limit_rate = before->limit_rate;
+    r->limit_rate_set = before->is_limit_rate_set;
     r->read_event_handler = ngx_http_block_reading;
 }
 

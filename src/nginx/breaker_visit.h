@@ -23,6 +23,9 @@ struct breaker_before {
     ngx_http_headers_out_t headers_out;
     struct breaker_list headers, trailers;
     bool header_only, error_page, keepalive;
+    ngx_uint_t err_status; /* of an error page that the shop makes */
+    size_t limit_rate;
+    bool is_limit_rate_set;
 };
 
 struct breaker_visit {
