@@ -22,7 +22,8 @@ static void before_restore(struct breaker_visit *visit);
 static ngx_int_t aside_go_on(struct breaker_visit *visit);
 static ngx_int_t content_run_again(struct breaker_visit *visit);
 static ngx_int_t refusal_send(struct breaker_visit *visit);
-static bool has_other_location(ngx_http_request_t *r, ngx_str_t name);
+static bool has_location(ngx_http_request_t *r, ngx_str_t name);
+static bool was_sent_on(const struct breaker_visit *visit);
 
 void breaker_keep(struct breaker_visit *visit)
 {
@@ -140,19 +141,31 @@ static ngx_int_t refusal_send(struct breaker_visit *visit)
 {
     ngx_http_request_t *r = visit->r;
     ngx_str_t fallback = visit->conf->fallback;
-    if (fallback.len > 0 && has_other_location(r, fallback))
+    if (fallback.len > 0 && has_location(r, fallback) && !was_sent_on(visit) && !r->request_body_no_buffering)
         return ngx_http_named_location(r, &fallback);
     return reply_error(r, ERROR_SERVICE_UNAVAILABLE, visit->wait_sec);
 }
 
-/* Some server has it, or else nginx would not have started; not each needs to. One that is refused itself is no way out. */
-static bool has_other_location(ngx_http_request_t *r, ngx_str_t name)
+/* Some server has it, or else nginx would not have started; not each needs to. */
+static bool has_location(ngx_http_request_t *r, ngx_str_t name)
 {
     const ngx_http_core_srv_conf_t *server = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
-    const ngx_http_core_loc_conf_t *here = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
     ngx_http_core_loc_conf_t **locations = server->named_locations;
     for (; locations != NULL && *locations != NULL; locations++)
         if (span_equal(span_of_str((*locations)->name), span_of_str(name)))
-            return !here->named || !span_equal(span_of_str(here->name), span_of_str(name));
+            return true;
+    return false;
+}
+
+/* To the same fallback, before: its own upstream has refused since, or another fallback has led back here. */
+static bool was_sent_on(const struct breaker_visit *visit)
+{
+    const ngx_pool_cleanup_t *cleanup = visit->r->pool->cleanup;
+    for (; cleanup != NULL; cleanup = cleanup->next) {
+        const struct breaker_visit *other = cleanup->handler == breaker_forget ? cleanup->data : NULL;
+        if (other != NULL && other != visit && other->r == visit->r && other->is_refused &&
+            span_equal(span_of_str(other->conf->fallback), span_of_str(visit->conf->fallback)))
+            return true;
+    }
     return false;
 }

@@ -170,7 +170,8 @@
               "Leaves a failing upstream alone. When within `window` (10s) at least `requests` (10) "      \
               "were sent to it and `failed` (60%) of them or more failed, the breaker opens: for "         \
               "`open` (30s) everybody is answered at once, with 503 SERVICE_UNAVAILABLE and "              \
-              "Retry-After, or by the named location `fallback`, whose answer is its own. Then "           \
+              "Retry-After, or by the named location `fallback`, whose answer is its own (not where "      \
+              "proxy_request_buffering is off and there is a body: it would get a part of it). Then "      \
               "`trials` (3) requests go by and nobody else: if all succeed it closes, the first "          \
               "that fails opens it again. What counts as failed: no connection, no answer in time, "       \
               "an answer that breaks off, a status of 500 and more. A request whose client went "          \
@@ -188,7 +189,7 @@
               "those that `also` names; a POST never. Only what got no whole answer, or 500, 502, "        \
               "503 or 504 without a Retry-After; and only while the breaker of the same upstream is "      \
               "closed. All retries together are at most `budget` (10%) of the requests and `burst` "       \
-              "(10) beyond. It needs the request's body as a whole: with proxy_request_buffering "         \
-              "off nothing is tried again.")
+              "(10) beyond. It needs the request's body as a whole: one that nginx does not keep "         \
+              "(proxy_request_buffering off) is not sent again. Nor is a subrequest, as of auth_request.")
 
 #endif
