@@ -18,6 +18,8 @@ if (lang === 'en') {
 
 /* {status, answer}; status 0 where no answer came. The pass is a cookie that no script can see: it goes along by itself. */
 async function call(method, path, body, headers) {
+  const aborter = new AbortController();
+  const timer = setTimeout(() => aborter.abort(), CALL_TIMEOUT_MS);
   try {
     const response = await fetch(path, {
       method,
@@ -25,11 +27,13 @@ async function call(method, path, body, headers) {
       body: body && JSON.stringify(body),
       cache: 'no-store',
       credentials: 'same-origin',
-      signal: AbortSignal.timeout(CALL_TIMEOUT_MS),
+      signal: aborter.signal,
     });
     return { status: response.status, answer: await response.json() };
   } catch {
     return { status: 0, answer: {} };
+  } finally {
+    clearTimeout(timer);
   }
 }
 
