@@ -319,6 +319,17 @@ enum error local_zone_put_room(struct local_zone *zone, struct span name, const 
     return error;
 }
 
+void local_zone_had_former(struct local_zone *zone, uint32_t wall_sec)
+{
+    for (uint32_t i = 0; i < zone->rooms; i++) {
+        struct slot *slot = &zone->slots[i];
+        struct room *room = slot_lock(zone, slot);
+        if (slot_is_alive(slot))
+            room_had_former(room, wall_sec);
+        slot_unlock(slot);
+    }
+}
+
 void local_zone_reconfigure(struct local_zone *zone, const struct local_zone_options *options)
 {
     zone_lock(zone);

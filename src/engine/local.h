@@ -42,6 +42,12 @@ void local_zone_reconfigure(struct local_zone *zone, const struct local_zone_opt
  */
 enum error local_zone_put_room(struct local_zone *zone, struct span name, const struct settings *settings);
 
+/*
+ * The rooms that a fresh zone without a journal begins with may have been there before: passes given before `wall_sec` make their
+ * sessions anew (room_had_former).
+ */
+void local_zone_had_former(struct local_zone *zone, uint32_t wall_sec);
+
 /* Stops everybody, checks every room (room_check) and that no page is lost or in two places; aborts if not. */
 void local_zone_check(struct local_zone *zone);
 

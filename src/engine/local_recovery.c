@@ -228,7 +228,15 @@ static void skip_epochs(struct local_zone *zone, bool has_lost, uint64_t wall_ms
         zone->next_epoch = local_first_epoch(wall_ms);
 }
 
-static bool record_rooms(struct local_engine *local, bool has_lost)
+/* Where an enter waited for its sync, nobody can be inside whom the rooms do not know. */
+static bool may_lack_enters(const struct local_recovery *recovery)
+{
+    const struct scan_report *scan = &recovery->scan;
+
+    return recovery->has_lost && (scan->sync == SYNC_OFF || scan->is_short || scan->had_lost);
+}
+
+static bool record_rooms(struct local_engine *local, bool has_lost, bool lacks_enters)
 {
     struct local_zone *zone = local->zone;
 
@@ -239,6 +247,8 @@ static bool record_rooms(struct local_engine *local, bool has_lost)
         room_record_on(room);
         if (has_lost)
             room_begin_epoch(room, zone->next_epoch++);
+        if (lacks_enters)
+            room_freeze_calls(room);
         if (!slot_record(local, &zone->slots[i]))
             return false;
     }
@@ -305,7 +315,7 @@ static int go_on(struct local_engine *local, const struct log_options *options, 
     zone->snapshot_bytes = recovery->scan.snapshot_bytes;
     skip_epochs(zone, recovery->has_lost, wall_ms);
     zone->has_journal = true;
-    record_rooms(local, recovery->has_lost);
+    record_rooms(local, recovery->has_lost, may_lack_enters(recovery));
     error = log_flush(zone->log, &local->writer);
     if (error == 0)
         error = log_sync(zone->log, local->disk, wall_ms);

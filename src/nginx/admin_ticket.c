@@ -94,9 +94,10 @@ static enum admin_next ticket_tell(ngx_http_request_t *r, struct admin_state *st
 static enum admin_next revoke_do(ngx_http_request_t *r, struct admin_state *state)
 {
     struct engine_call *call = admin_call(r);
-    if (call->error != ERROR_NONE)
+    if (call->error != ERROR_NONE && call->error != ERROR_TOKEN_NOT_FOUND)
         return admin_refuse(r, state, call->error);
-    state->ticket->was = call->standing.state;
+    /* One that is not there may be lost, and come back unless it is left. */
+    state->ticket->was = call->error == ERROR_NONE ? call->standing.state : TICKET_NONE;
     return admin_ask(r, state, ENGINE_LEAVE, revoke_tell);
 }
 

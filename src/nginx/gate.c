@@ -22,6 +22,7 @@
 #include "nginx/gate_refuse.h"
 #include "nginx/gate_state.h"
 #include "nginx/headers.h"
+#include "nginx/identity.h"
 #include "nginx/request.h"
 #include "nginx/verify.h"
 
@@ -193,6 +194,7 @@ static enum gate_move pass_touch(ngx_http_request_t *r, struct gate *gate)
     }
     gate->session_ttl_sec = call->settings.session_ttl_sec;
     call->place = place_of_pass(pass);
+    call->place.issue.is_trusted = !identity_is_anonymous(pass);
     return gate_ask(r, gate, ENGINE_SESSION_TOUCH, pass->room, pass_touched);
 }
 

@@ -134,10 +134,9 @@ static bool is_of_room(const struct gate *gate, struct span room)
 static bool is_theirs(ngx_http_request_t *r, const struct pass_claims *pass)
 {
     struct span identity = identity_of(r);
-    char memory[ANONYMOUS_LEN];
     if (identity.data != NULL)
         return span_equal(identity, pass->uid);
-    return conf_loc(r)->identity == NULL || span_equal(identity_anonymous(&pass->holder, memory), pass->uid);
+    return conf_loc(r)->identity == NULL || identity_is_anonymous(pass);
 }
 
 static bool passes_add(struct gate_passes *passes, const struct pass_claims *pass)

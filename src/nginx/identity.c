@@ -152,6 +152,12 @@ struct span identity_anonymous(const struct holder *holder, char memory[ANONYMOU
     return (struct span){memory, 2 + len};
 }
 
+bool identity_is_anonymous(const struct pass_claims *pass)
+{
+    char memory[ANONYMOUS_LEN];
+    return span_equal(identity_anonymous(&pass->holder, memory), pass->uid);
+}
+
 struct visitor visitor_of(ngx_http_request_t *r)
 {
     struct visitor visitor = {.identity = identity_of(r)};

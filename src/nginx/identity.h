@@ -7,6 +7,7 @@
 #include "base/holder.h"
 #include "base/span.h"
 #include "nginx/conf.h"
+#include "token/pass.h"
 #include "token/visitor.h"
 
 char *identity_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
@@ -17,6 +18,9 @@ struct span identity_of(ngx_http_request_t *r);
 /* What stands for a name in the pass of somebody nobody vouches for: "v-" and the holder. */
 #define ANONYMOUS_LEN (2 + BASE64URL_LEN(sizeof(struct holder)))
 struct span identity_anonymous(const struct holder *holder, char memory[ANONYMOUS_LEN]);
+
+/* Whether it is such a pass. */
+bool identity_is_anonymous(const struct pass_claims *pass);
 
 struct visitor {
     struct span identity; /* data NULL: not vouched for */

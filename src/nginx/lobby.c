@@ -127,6 +127,7 @@ static bool pass_try(ngx_http_request_t *r, struct lobby *lobby, enum error *ver
         return true;
     call->op = ENGINE_SESSION_TOUCH;
     call->place = place_of_pass(&passes->of[lobby->gate.at]);
+    call->place.issue.is_trusted = !identity_is_anonymous(&passes->of[lobby->gate.at]);
     return false;
 }
 

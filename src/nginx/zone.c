@@ -144,7 +144,12 @@ static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data)
     if (answer != NGX_OK)
         return answer;
     conf->rooms_are_pending = conf->journal != NULL && !conf->journal->is_ready;
-    return conf->rooms_are_pending ? NGX_OK : zone_put_rooms(conf, shm->shm.log);
+    if (conf->rooms_are_pending)
+        return NGX_OK;
+    answer = zone_put_rooms(conf, shm->shm.log);
+    if (answer == NGX_OK && old_data == NULL && conf->journal == NULL)
+        local_zone_had_former(conf->zone, (uint32_t)ngx_time());
+    return answer;
 }
 
 static struct local_zone_options options_of(const struct main_conf *conf)

@@ -188,6 +188,31 @@ void ticket_enter(struct room *room, uint32_t count, struct ticket *ticket, cons
     set_deadline(room, count, session_deadline(room, ticket, room->settings.arrive_ttl_sec));
 }
 
+/* Whoever steps out may be called later than they were told, by their own doing. */
+static void forget_note(struct room *room, uint32_t count)
+{
+    struct line_note *note = line_note(&room->line, &room->memory, count);
+
+    if (note != NULL)
+        memory_set(&room->memory, note->to, 0);
+}
+
+void ticket_come_back(struct room *room, uint32_t count, struct ticket *ticket, const struct grant *grant)
+{
+    struct enter enter = {.key_id = grant->key_id, .wall_sec = grant->sec};
+
+    if (ticket->state == TICKET_AWAY)
+        ticket_return(room, count, ticket);
+    keep(room, ticket);
+    ticket->flags &= ~TICKET_LEAVING;
+    if (ticket->state == TICKET_WAITING) {
+        estimate_count_gone(&room->estimate, &room->memory);
+        forget_note(room, count);
+        move(room, count, ticket, TICKET_CALLED);
+    }
+    ticket_enter(room, count, ticket, &enter);
+}
+
 void ticket_arrive(struct room *room, uint32_t count, struct ticket *ticket)
 {
     keep(room, ticket);
@@ -235,15 +260,6 @@ static bool goes_away(const struct room *room, const struct ticket *ticket)
 {
     return ticket->state == TICKET_WAITING && ticket->deadline <= room_past(room) &&
            (ticket->flags & TICKET_LEAVING) == 0;
-}
-
-/* Whoever steps out may be called later than they were told, by their own doing. */
-static void forget_note(struct room *room, uint32_t count)
-{
-    struct line_note *note = line_note(&room->line, &room->memory, count);
-
-    if (note != NULL)
-        memory_set(&room->memory, note->to, 0);
 }
 
 /* All of a page who fell silent, in one operation: a million who vanish together are eight thousand of these. */
@@ -303,7 +319,7 @@ uint32_t room_slots_used(const struct room *room)
     return room->in_state[TICKET_CALLED] + room->in_state[TICKET_ENTERED] + room->in_state[TICKET_ACTIVE];
 }
 
-static bool slots_allow(const struct room *room)
+bool room_has_slot(const struct room *room)
 {
     return room->settings.max_active == 0 || room_slots_used(room) < room->settings.max_active;
 }
@@ -312,7 +328,8 @@ static bool pace_allows(const struct room *room, const struct ticket *first)
 {
     const struct settings *settings = &room->settings;
 
-    return (settings->max_called == 0 || room->in_state[TICKET_CALLED] < settings->max_called) &&
+    return room->clock_ms >= room->calls_from_ms &&
+           (settings->max_called == 0 || room->in_state[TICKET_CALLED] < settings->max_called) &&
            pace_has_call(&room->pace, &room->paced) && !follow_is_frozen(&room->follow) &&
            (settings->min_wait_sec == 0 || room_past(room) >= first->joined + settings->min_wait_sec * 10);
 }
@@ -324,7 +341,7 @@ static enum call_ground ground_for(const struct room *room, const struct ticket 
         return CALL_BY_OPEN;
     case MODE_QUEUE:
     case MODE_HOLD:
-        if (!slots_allow(room))
+        if (!room_has_slot(room))
             return CALL_NOT;
         if (room->advance > 0)
             return CALL_BY_ORDER;

@@ -62,7 +62,7 @@ static struct ticket *alive_at(const struct room *room, uint32_t count)
     return ticket == NULL || !ticket_life(ticket->state)->is_alive ? NULL : ticket;
 }
 
-static struct ticket *held_by(const struct room *room, const struct holder *holder, uint32_t *count)
+struct ticket *room_held_by(const struct room *room, const struct holder *holder, uint32_t *count)
 {
     struct map_owner owner = room_holders(room);
 
@@ -74,10 +74,10 @@ bool room_has_holder(const struct room *room, const struct holder *holder)
 {
     uint32_t count;
 
-    return held_by(room, holder, &count) != NULL;
+    return room_held_by(room, holder, &count) != NULL;
 }
 
-struct ticket *room_find(const struct room *room, const struct place *place, uint32_t *count)
+static struct ticket *named_by(const struct room *room, const struct place *place, uint32_t *count)
 {
     uint32_t named = count_of(room, place);
     if (named == LINE_NONE)
@@ -86,11 +86,18 @@ struct ticket *room_find(const struct room *room, const struct place *place, uin
     struct ticket *ticket = alive_at(room, named);
     if (ticket != NULL)
         return holder_equal(&ticket->holder, &place->holder) ? ticket : NULL;
-    ticket = held_by(room, &place->holder, count);
+    ticket = room_held_by(room, &place->holder, count);
     if (ticket == NULL || !ticket->has_alias)
         return NULL;
     /* Another name for it has who was lost, or came again later; not a ticket that was over before. */
     return named > *count || is_lost_place(room, named) ? ticket : NULL;
+}
+
+struct ticket *room_find(const struct room *room, const struct place *place, uint32_t *count)
+{
+    struct ticket *ticket = named_by(room, place, count);
+
+    return ticket != NULL ? ticket : former_find(room, place, count);
 }
 
 /* ---- healing ---- */
@@ -182,7 +189,7 @@ static bool wins(uint32_t count, const struct ticket *ticket, uint32_t lost)
 /* Gives the place back, or the one that its holder has instead; NULL if there is no memory. */
 static struct ticket *bring_back(struct room *room, const struct place *place, uint32_t lost, uint32_t *count)
 {
-    struct ticket *has = held_by(room, &place->holder, count), *ticket;
+    struct ticket *has = room_held_by(room, &place->holder, count), *ticket;
     uint32_t other = *count;
 
     if (has != NULL && wins(other, has, lost)) {

@@ -310,7 +310,7 @@ enum error room_leave(struct room *room, const struct place *place)
     enum error error = room_meet(room, place, &count, &ticket);
 
     if (error != ERROR_NONE)
-        return error;
+        return finish(room, former_close(room, place) ? ERROR_NONE : error);
     ticket_finish(room, count, ticket);
     return finish(room, ERROR_NONE);
 }
@@ -339,13 +339,19 @@ enum error room_leave_soon(struct room *room, const struct place *place)
     return finish(room, ERROR_NONE);
 }
 
+static bool is_inside(const struct ticket *ticket)
+{
+    return ticket != NULL && (ticket->state == TICKET_ENTERED || ticket->state == TICKET_ACTIVE);
+}
+
 enum error room_session_touch(struct room *room, const struct place *place)
 {
     uint32_t count;
     struct ticket *ticket = room_find(room, place, &count);
+    enum error error = is_inside(ticket) ? ERROR_NONE : session_return(room, place, &count, &ticket);
 
-    if (ticket == NULL || (ticket->state != TICKET_ENTERED && ticket->state != TICKET_ACTIVE))
-        return ERROR_TOKEN_NOT_FOUND;
+    if (error != ERROR_NONE)
+        return error;
     if (ticket->state == TICKET_ENTERED)
         ticket_arrive(room, count, ticket);
     else if (room->settings.session_renew)
@@ -358,7 +364,7 @@ enum error room_session_extend(struct room *room, const struct place *place, uin
     uint32_t count;
     struct ticket *ticket = room_find(room, place, &count);
 
-    if (ticket == NULL || (ticket->state != TICKET_ENTERED && ticket->state != TICKET_ACTIVE))
+    if (!is_inside(ticket))
         return ERROR_TOKEN_NOT_FOUND;
     uint32_t deadline = session_deadline(room, ticket, seconds);
     if (deadline <= ticket->deadline)
@@ -375,7 +381,7 @@ enum error room_session_end(struct room *room, const struct place *place)
     uint32_t count;
     struct ticket *ticket = room_find(room, place, &count);
 
-    if (ticket == NULL || (ticket->state != TICKET_ENTERED && ticket->state != TICKET_ACTIVE))
+    if (!is_inside(ticket))
         return ERROR_TOKEN_NOT_FOUND;
     ticket_finish(room, count, ticket);
     return finish(room, ERROR_NONE);
@@ -590,6 +596,7 @@ static void forget_lost(struct room *room)
     memory_keep(&room->memory, room->epoch, sizeof(room->epoch));
     for (uint32_t i = 0; i < room->epochs; i++)
         room->epoch[i].lost_from = 0;
+    memory_set(&room->memory, room->former_sec, 0);
     record_epochs(room);
 }
 
@@ -644,6 +651,8 @@ bool room_is_at_rest(const struct room *room)
     for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
         if (room->in_state[state] != 0)
             return false;
+    if (room->clock_ms < room->calls_from_ms || room->clock_ms < room->returns_until_ms)
+        return false;
     return room->keys.by_scope.entries == 0 && pace_is_full(&room->pace, &room->paced) &&
            line_pages(&room->dead_line, &room->memory) == 0 && map_pages(&room->dead_holders) == 0;
 }

@@ -37,12 +37,20 @@ struct issue {
     uint32_t sec; /* wall clock at join */
 };
 
+/* What a pass says beside its place: with it a session that was lost can be made anew. */
+struct grant {
+    bool is_known;
+    uint8_t key_id;
+    uint32_t sec; /* wall clock at enter */
+};
+
 /* A place in a line, and whose: what a ticket or a pass names. */
 struct place {
     uint32_t epoch;
     uint32_t count; /* from 1, dense within an epoch */
     struct holder holder;
     struct issue issue;
+    struct grant grant;
 };
 
 /* What a visitor may be told about their ticket after an operation. */
@@ -161,7 +169,7 @@ enum error room_leave(struct room *room, const struct place *place);
 #define ROOM_LEAVE_GRACE_SEC 10
 enum error room_leave_soon(struct room *room, const struct place *place);
 
-/* At the gate: the first request arrives, later ones renew. */
+/* At the gate: the first request arrives, later ones renew. A session that a loss took away is made anew where a slot is free. */
 enum error room_session_touch(struct room *room, const struct place *place);
 enum error room_session_end(struct room *room, const struct place *place);
 
@@ -247,6 +255,16 @@ void room_resume(struct room *room);
  */
 void room_begin_epoch(struct room *room, uint32_t epoch);
 uint32_t room_epoch(const struct room *room);
+
+/* Enters may be missing too: nobody is called for arrive_ttl_sec, so that those inside are back before others take their slots. */
+void room_freeze_calls(struct room *room);
+
+/*
+ * The room has no journal and may have been there before: passes given before `wall_sec` are of that time, and for
+ * ROOM_RETURN_SEC, or session_ttl_sec if that is less, each makes its session anew, once.
+ */
+#define ROOM_RETURN_SEC 300
+void room_had_former(struct room *room, uint32_t wall_sec);
 
 /* Whether this is one of the missing: it is nothing until somebody comes with it, and must not be told that it is over. */
 bool room_may_return(const struct room *room, const struct place *place);

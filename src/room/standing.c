@@ -72,6 +72,12 @@ static void tell_eta(const struct room *room, uint32_t waited_sec, struct standi
     struct eta eta = estimate_eta(&room->estimate, &room->paced, &room->pace, standing->position);
     uint32_t least_sec =
         room->settings.min_wait_sec > waited_sec ? room->settings.min_wait_sec - waited_sec : 0;
+    uint32_t frozen_sec = room->clock_ms < room->calls_from_ms
+                              ? (uint32_t)((room->calls_from_ms - room->clock_ms + 999) / 1000)
+                              : 0;
+
+    if (least_sec < frozen_sec)
+        least_sec = frozen_sec;
 
     standing->eta_sec = eta.sec < least_sec ? least_sec : eta.sec;
     standing->eta_low_sec = eta.low_sec < least_sec ? least_sec : eta.low_sec;

@@ -82,6 +82,10 @@ struct room {
     struct map by_holder; /* living tickets */
     struct keys keys;
 
+    uint64_t calls_from_ms;    /* of the room's clock: the pace calls nobody before */
+    uint64_t returns_until_ms; /* and until then sessions of a former room are made anew */
+    uint32_t former_sec;       /* wall clock: passes given before are of a former room; 0 = there was none */
+
     /* What a clear left behind: freed page by page. */
     struct line dead_line;
     struct map dead_holders;
@@ -116,6 +120,9 @@ struct ticket *room_find(const struct room *room, const struct place *place, uin
 /* The same; a place that was lost is given back. ERROR_TOKEN_NOT_FOUND, or ERROR_ENGINE_UNAVAILABLE: no page is spare. */
 enum error room_meet(struct room *room, const struct place *place, uint32_t *count, struct ticket **ticket);
 
+/* The living ticket of this holder, or NULL. */
+struct ticket *room_held_by(const struct room *room, const struct holder *holder, uint32_t *count);
+
 /* What the place at this count of the line is called. */
 struct place room_place(const struct room *room, uint32_t count, const struct holder *holder);
 
@@ -139,6 +146,9 @@ void ticket_enter(struct room *room, uint32_t count, struct ticket *ticket, cons
 void ticket_arrive(struct room *room, uint32_t count, struct ticket *ticket);
 void ticket_finish(struct room *room, uint32_t count, struct ticket *ticket);
 
+/* Whoever queued or was called is inside, as the pass says: they were before. Neither pace nor order is asked. */
+void ticket_come_back(struct room *room, uint32_t count, struct ticket *ticket, const struct grant *grant);
+
 /*
  * Everybody overdue on the page of `count`: who waited is away, the others are over. Several operations. Returns how many
  * are over: those cost the most.
@@ -151,8 +161,9 @@ uint32_t room_next_call(const struct room *room, enum call_ground *ground);
 /* What of the pace follows from new settings alone: begins anew. */
 void room_begin_pace(struct room *room);
 
-/* People called, entered and active. */
+/* People called, entered and active; and whether another may be. */
 uint32_t room_slots_used(const struct room *room);
+bool room_has_slot(const struct room *room);
 
 /* When a session that was just seen ends unless it is seen again; and so that it keeps what the shop gave it. */
 uint32_t session_renewed(const struct room *room, const struct ticket *ticket);
@@ -190,6 +201,18 @@ bool is_lost_place(const struct room *room, uint32_t count);
 
 /* Frees a page of which nothing needs to be remembered any more; false when there is none. An operation each. */
 bool room_forget_far(struct room *room);
+
+/* ---- returns.c: sessions that were lost ---- */
+
+/* The session of a pass that a former room gave, made anew before; NULL if it was not, or is over. */
+struct ticket *former_find(const struct room *room, const struct place *place, uint32_t *count);
+
+/* Makes the session of a pass anew, as ENTERED, if a loss took it; ERROR_TOKEN_NOT_FOUND if not, or if no slot is free. */
+enum error session_return(struct room *room, const struct place *place, uint32_t *count,
+                          struct ticket **ticket);
+
+/* Sees to it that the pass of a former room makes no session. False: it is none, or no page is spare. */
+bool former_close(struct room *room, const struct place *place);
 
 /* ---- standing.c: what people are told ---- */
 

@@ -697,15 +697,20 @@ static struct place join_of(struct life *life, uint64_t who)
 }
 
 /* The next life of what an accident left; the one before is over. */
-static void live_on(struct life *life, struct disk_sim *left)
+static void live_on_with(struct life *life, struct disk_sim *left, enum sync_mode sync)
 {
-    struct log_options options = options_for(SYNC_INTERVAL);
+    struct log_options options = options_for(sync);
 
     options.segment_bytes *= 4; /* so that no snapshot is due, which would know everything */
     life_end(life);
     disk_sim_free(life->sim);
     *life = life_new(left);
     assert_true(life_begin(life, &options));
+}
+
+static void live_on(struct life *life, struct disk_sim *left)
+{
+    live_on_with(life, left, SYNC_INTERVAL);
 }
 
 /* Whatever epochs it came to, and whoever comes after it. */
@@ -726,6 +731,76 @@ static void the_numbers_of_a_deleted_room_are_not_given_again(void **state)
     assert_true(join_of(&life, 3).epoch > last.epoch);
     life_end(&life);
     disk_sim_free(life.sim);
+}
+
+static void time_passes(struct life *life, uint64_t ms)
+{
+    for (; ms > 0; ms -= 100) {
+        life->now_ms += 100;
+        life->worker[0]->tick(life->worker[0], life->now_ms);
+        local_engine_flush(life->worker[0]);
+    }
+}
+
+static struct place pass_of(struct life *life, struct place place)
+{
+    struct engine_call call = {.op = ENGINE_ENTER, .enter = {.place = place, .key_id = 9, .wall_sec = 77}};
+
+    assert_int_equal(life_ask(life, &call, crowd_room_name(0)), ERROR_NONE);
+    place.issue = (struct issue){true, false, 9, 77};
+    place.grant = (struct grant){true, 9, 77};
+    return place;
+}
+
+static bool is_let_in(struct life *life, const struct place *pass)
+{
+    struct engine_call call = {.op = ENGINE_SESSION_TOUCH, .place = *pass};
+
+    return life_ask(life, &call, crowd_room_name(0)) == ERROR_NONE;
+}
+
+static bool is_called_at_once(struct life *life, uint64_t who)
+{
+    struct engine_call call = {.op = ENGINE_STATUS, .place = join_of(life, who)};
+
+    assert_int_equal(life_ask(life, &call, crowd_room_name(0)), ERROR_NONE);
+    return call.standing.is_ready;
+}
+
+/*
+ * Without syncs a power cut may take an enter whose pass was handed out; with them it cannot, and nobody need wait for those
+ * inside.
+ */
+static void a_pass_opens_the_gate_though_a_power_cut_took_its_enter(void **state)
+{
+    static const enum sync_mode modes[] = {SYNC_OFF, SYNC_INTERVAL};
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        struct log_options options = options_for(modes[i]);
+        struct life life = life_new(disk_sim_new());
+        assert_true(life_begin(&life, &options));
+        join_of(&life, 1); /* makes the room */
+        live_on_with(&life, disk_sim_crash(life.sim), modes[i]);
+        time_passes(&life, 1000);
+        struct place pass = pass_of(&life, join_of(&life, 2));
+        live_on_with(&life, disk_sim_power_cut(life.sim, SIM_DROP, 1), modes[i]);
+        assert_true(life.recovery.has_lost);
+        time_passes(&life, 1000);
+        const struct room *room = life_room(&life, crowd_room_name(0));
+        assert_int_equal(room->in_state[TICKET_ENTERED], modes[i] != SYNC_OFF);
+        assert_int_equal(is_called_at_once(&life, 3), modes[i] != SYNC_OFF);
+        assert_true(is_let_in(&life, &pass));
+        live_on_with(&life, disk_sim_crash(life.sim), modes[i]);
+        assert_true(is_let_in(&life, &pass));
+        struct engine_call end = {.op = ENGINE_SESSION_END, .place = pass};
+        assert_int_equal(life_ask(&life, &end, crowd_room_name(0)), ERROR_NONE);
+        assert_false(is_let_in(&life, &pass));
+        live_on_with(&life, disk_sim_crash(life.sim), modes[i]);
+        assert_false(is_let_in(&life, &pass));
+        life_end(&life);
+        disk_sim_free(life.sim);
+    }
 }
 
 /*
@@ -1361,6 +1436,7 @@ int main(void)
         cmocka_unit_test(a_snapshot_counts_for_nothing_before_the_journal_reaches_its_end),
         cmocka_unit_test(a_line_lives_through_one_accident_after_the_other),
         cmocka_unit_test(the_numbers_of_a_deleted_room_are_not_given_again),
+        cmocka_unit_test(a_pass_opens_the_gate_though_a_power_cut_took_its_enter),
         cmocka_unit_test(slots_and_pace_hold_over_any_accident),
         cmocka_unit_test(a_recovery_cut_short_anywhere_is_made_good_by_the_next),
         cmocka_unit_test(a_recovery_in_which_any_call_fails_is_made_good_by_the_next),

@@ -1008,6 +1008,198 @@ static void nothing_is_remembered_of_losses_that_are_far_behind(void **state)
     house_free(&house);
 }
 
+/* ---- sessions ---- */
+
+/* What a pass names that was given for this ticket by enter(). */
+static struct place pass_for(const struct place *ticket)
+{
+    struct place pass = *ticket;
+
+    pass.issue = (struct issue){true, ticket->issue.is_trusted, 4, 1700009000};
+    pass.grant = (struct grant){true, 4, 1700009000};
+    return pass;
+}
+
+static enum error touch(struct house *house, const struct place *pass)
+{
+    enum error error = room_session_touch(house->rig.room, pass);
+
+    settle(house);
+    room_check(house->rig.room);
+    return error;
+}
+
+static enum ticket_state state_of(const struct house *house, const struct place *place)
+{
+    struct standing standing;
+
+    return room_look(house->rig.room, place, &standing) == ERROR_NONE ? standing.state : TICKET_DONE;
+}
+
+/* How far the records reach that a loss leaves of somebody who is inside. */
+enum reach { BEFORE_THE_JOIN, WAITING_STILL, CALLED_ONLY, AWAY_AGAIN, REACHES };
+
+static struct place lose_session(struct house *house, uint64_t who, enum reach reach)
+{
+    struct standing standing;
+    uint32_t known = house->tape.records, called;
+
+    struct place place = join(house, who);
+    if (reach == WAITING_STILL)
+        known = house->tape.records;
+    if (reach == AWAY_AGAIN) {
+        pass(house, 11 * SEC);
+        known = house->tape.records;
+        poll(house, &place, &standing);
+    }
+    assert_int_equal(room_advance(house->rig.room, 1, &called), ERROR_NONE);
+    settle(house);
+    if (reach == CALLED_ONLY)
+        known = house->tape.records;
+    assert_int_equal(enter(house, &place, &standing), ERROR_NONE);
+    assert_int_equal(touch(house, &place), ERROR_NONE);
+    lose(house, known);
+    assert_true(state_of(house, &place) != TICKET_ACTIVE);
+    return place;
+}
+
+static struct house quiet_house(uint32_t max_active)
+{
+    struct settings settings = settings_default();
+
+    settings.mode = MODE_HOLD;
+    settings.max_active = max_active;
+    return house_new(PAGES, &settings);
+}
+
+/* And gives the very same pass again to whoever enters again. */
+static void a_pass_whose_session_was_lost_makes_it_anew_and_once(void **state)
+{
+    (void)state;
+    for (int reach = 0; reach < REACHES; reach++) {
+        struct house house = quiet_house(2);
+        struct standing standing;
+        struct place place = lose_session(&house, 2, (enum reach)reach), pass = pass_for(&place);
+        assert_int_equal(touch(&house, &pass), ERROR_NONE);
+        assert_int_equal(state_of(&house, &place), TICKET_ACTIVE);
+        struct figures figures = room_figures(house.rig.room);
+        assert_int_equal(figures.in_state[TICKET_ACTIVE], 1);
+        assert_int_equal(figures.issued, 1);
+        assert_int_equal(enter(&house, &place, &standing), ERROR_NONE);
+        assert_true(standing.is_repeat);
+        assert_place(&standing, &place);
+        assert_int_equal(standing.iat_sec, 1700009000);
+        assert_int_equal(standing.pass_key_id, 4);
+        assert_true(standing.is_trusted);
+        restart(&house);
+        assert_int_equal(touch(&house, &pass), ERROR_NONE);
+
+        assert_int_equal(room_session_end(house.rig.room, &pass), ERROR_NONE);
+        settle(&house);
+        assert_unknown(&house, &pass);
+        restart(&house);
+        assert_unknown(&house, &pass);
+        lose(&house, house.tape.records);
+        assert_unknown(&house, &pass);
+        house_free(&house);
+    }
+}
+
+/* They stand at their place then, are away if they do not come back, and go on when a slot is free. */
+static void a_lost_session_takes_no_slot_that_somebody_else_has(void **state)
+{
+    struct house house = quiet_house(1);
+    struct standing standing;
+    uint32_t called;
+    (void)state;
+
+    struct place place = lose_session(&house, 1, BEFORE_THE_JOIN), pass_of_it = pass_for(&place);
+    struct place other = join(&house, 10);
+    assert_int_equal(room_advance(house.rig.room, 1, &called), ERROR_NONE);
+    settle(&house);
+    assert_int_equal(enter(&house, &other, &standing), ERROR_NONE);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(touch(&house, &pass_of_it), ERROR_TOKEN_NOT_FOUND);
+    assert_int_equal(state_of(&house, &place), TICKET_WAITING);
+    assert_int_equal(room_slots_used(house.rig.room), 1);
+    pass(&house, 11 * SEC);
+    assert_int_equal(state_of(&house, &place), TICKET_AWAY);
+    assert_int_equal(room_session_end(house.rig.room, &other), ERROR_NONE);
+    settle(&house);
+    assert_int_equal(touch(&house, &pass_of_it), ERROR_NONE);
+    assert_int_equal(state_of(&house, &place), TICKET_ACTIVE);
+    house_free(&house);
+}
+
+/* What the room knows to be over is not lost, and neither is what a clear or an operator ended. */
+static void a_pass_whose_session_is_over_makes_none(void **state)
+{
+    struct house house = quiet_house(0);
+    struct standing standing;
+    uint32_t called, cleared;
+    (void)state;
+
+    struct place known = join(&house, 1), revoked, gone;
+    assert_int_equal(room_advance(house.rig.room, 1, &called), ERROR_NONE);
+    assert_int_equal(enter(&house, &known, &standing), ERROR_NONE);
+    assert_int_equal(room_session_end(house.rig.room, &known), ERROR_NONE);
+    settle(&house);
+    struct place pass_of_known = pass_for(&known);
+    assert_unknown(&house, &pass_of_known);
+    revoked = lose_session(&house, 2, BEFORE_THE_JOIN);
+    assert_unknown(&house, &pass_of_known);
+    struct place pass_revoked = pass_for(&revoked);
+    assert_int_equal(room_leave(house.rig.room, &pass_revoked), ERROR_NONE);
+    settle(&house);
+    assert_unknown(&house, &pass_revoked);
+    gone = lose_session(&house, 3, BEFORE_THE_JOIN);
+    assert_int_equal(room_clear(house.rig.room, &cleared), ERROR_NONE);
+    settle(&house);
+    struct place pass_gone = pass_for(&gone);
+    assert_unknown(&house, &pass_gone);
+    house_free(&house);
+}
+
+static void while_calls_are_frozen_those_inside_come_back_and_nobody_else_comes_in(void **state)
+{
+    struct settings settings = settings_default();
+    struct standing standing;
+    uint32_t called;
+    (void)state;
+
+    settings.max_active = 2;
+    settings.arrive_ttl_sec = 30;
+    struct house house = house_new(PAGES, &settings);
+    uint32_t known = house.tape.records;
+    struct place place = join(&house, 1), pass_of_it = pass_for(&place);
+    assert_int_equal(enter(&house, &place, &standing), ERROR_NONE);
+    lose(&house, known);
+    room_freeze_calls(house.rig.room);
+    assert_false(room_is_at_rest(house.rig.room));
+
+    struct place other = join(&house, 2);
+    assert_int_equal(state_of(&house, &other), TICKET_WAITING);
+    for (int i = 0; i < 29; i++) {
+        pass(&house, 1 * SEC);
+        assert_int_equal(poll(&house, &other, &standing), ERROR_NONE);
+        assert_int_equal(standing.state, TICKET_WAITING);
+        assert_true(standing.eta_sec >= 29 - (uint32_t)i);
+    }
+    assert_int_equal(touch(&house, &pass_of_it), ERROR_NONE);
+    pass(&house, 1 * SEC);
+    assert_int_equal(state_of(&house, &other), TICKET_CALLED);
+
+    /* What the operator calls is called. */
+    room_freeze_calls(house.rig.room);
+    assert_int_equal(room_session_end(house.rig.room, &pass_of_it), ERROR_NONE);
+    settle(&house);
+    join(&house, 3);
+    pass(&house, 1 * SEC);
+    assert_int_equal(room_advance(house.rig.room, 1, &called), ERROR_NONE);
+    assert_int_equal(called, 1);
+    house_free(&house);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1029,6 +1221,10 @@ int main(void)
         cmocka_unit_test(whoever_waits_keeps_their_place_through_any_number_of_losses),
         cmocka_unit_test(where_the_line_ends_losses_are_final_and_numbers_stay_their_own),
         cmocka_unit_test(nothing_is_remembered_of_losses_that_are_far_behind),
+        cmocka_unit_test(a_pass_whose_session_was_lost_makes_it_anew_and_once),
+        cmocka_unit_test(a_lost_session_takes_no_slot_that_somebody_else_has),
+        cmocka_unit_test(a_pass_whose_session_is_over_makes_none),
+        cmocka_unit_test(while_calls_are_frozen_those_inside_come_back_and_nobody_else_comes_in),
     };
     return cmocka_run_group_tests_name("heal", tests, NULL, NULL);
 }

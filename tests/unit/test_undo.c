@@ -525,6 +525,34 @@ static void come_back(struct rig *rig)
     room_status(rig->room, &place, &standing);
 }
 
+static struct place with_pass(struct place place)
+{
+    place.grant = (struct grant){true, 4, 900};
+    return place;
+}
+
+static void touch_lost(struct rig *rig)
+{
+    struct place place = with_pass(lost_place(7));
+
+    room_session_touch(rig->room, &place);
+}
+
+/* The room is new, and knows nobody of those who were there before. */
+static void a_few_after_a_restart(struct rig *rig)
+{
+    join_people(rig, 5);
+    room_had_former(rig->room, 1000);
+}
+
+static void touch_former(struct rig *rig)
+{
+    struct place place = with_pass(place_of(700));
+
+    place.issue = (struct issue){true, false, 4, 900};
+    room_session_touch(rig->room, &place);
+}
+
 static void leave_lost(struct rig *rig)
 {
     struct place place = lost_place(7);
@@ -600,6 +628,9 @@ static const struct scene scenes[] = {
     {"a lost ticket that comes back instead of a later one", 16, 2, a_few_known_and_one_anew, come_back},
     {"a lost ticket whose holder was called elsewhere", 16, 1, a_few_known_and_one_called, come_back},
     {"a lost ticket that comes back for which there is no memory", 5, 0, a_few_known, come_back},
+    {"a lost session that is made anew", 12, 1, a_few_known, touch_lost},
+    {"a session of a former room that is made anew", 16, 1, a_few_after_a_restart, touch_former},
+    {"a session of a former room for which there is no memory", 5, 0, a_few_after_a_restart, touch_former},
     {"a lost ticket that is left", 12, 1, a_few_known, leave_lost},
     {"a loss", 12, 1, a_few, begin_epoch},
     {"a loss with all epochs in use", 12, 1, many_losses, begin_epoch},
