@@ -20,9 +20,10 @@ static bool headers_try(ngx_http_request_t *r, struct gate *gate);
 static bool cookies_try(ngx_http_request_t *r, struct gate *gate);
 static bool given_try(ngx_http_request_t *r, struct gate *gate);
 static bool token_try(ngx_http_request_t *r, struct gate *gate, struct span token);
-static bool token_read(ngx_http_request_t *r, const struct gate *gate, struct span token,
-                       struct pass_claims *out);
-static bool signature_is_good(ngx_http_request_t *r, struct span token, struct pass_claims *out);
+static bool token_read(ngx_http_request_t *r, struct gate *gate, struct span token, struct pass_claims *out);
+static bool signature_is_good(ngx_http_request_t *r, struct gate_passes *passes, struct span token,
+                              struct pass_claims *out);
+static bool costs_a_check(enum pass_fault fault);
 static bool is_of_now(const struct pass_claims *pass);
 static bool is_of_room(const struct gate *gate, struct span room);
 static bool is_theirs(ngx_http_request_t *r, const struct pass_claims *pass);
@@ -31,7 +32,7 @@ static bool is_better(const struct pass_claims *a, const struct pass_claims *b);
 
 void gate_passes_find(ngx_http_request_t *r, struct gate *gate)
 {
-    gate->passes.count = 0;
+    gate->passes.count = gate->passes.wasted = 0;
     gate->passes.are_disputed = !headers_try(r, gate) || !cookies_try(r, gate) || !given_try(r, gate) ||
                                 !token_try(r, gate, gate_body_field(r, gate->conf));
     if (gate->passes.are_disputed)
@@ -84,10 +85,9 @@ static bool token_try(ngx_http_request_t *r, struct gate *gate, struct span toke
     return !token_read(r, gate, token, &pass) || passes_add(&gate->passes, &pass);
 }
 
-static bool token_read(ngx_http_request_t *r, const struct gate *gate, struct span token,
-                       struct pass_claims *out)
+static bool token_read(ngx_http_request_t *r, struct gate *gate, struct span token, struct pass_claims *out)
 {
-    if (token.len == 0 || token.len > PASS_TOKEN_MAX || !signature_is_good(r, token, out))
+    if (token.len == 0 || token.len > PASS_TOKEN_MAX || !signature_is_good(r, &gate->passes, token, out))
         return false;
     if (out->tier < gate->conf->tier || !is_of_now(out))
         return false;
@@ -95,24 +95,33 @@ static bool token_read(ngx_http_request_t *r, const struct gate *gate, struct sp
     return pass_has_place(out) && is_of_room(gate, out->room) && (gate->is_for_anybody || is_theirs(r, out));
 }
 
-static bool signature_is_good(ngx_http_request_t *r, struct span token, struct pass_claims *out)
+static bool signature_is_good(ngx_http_request_t *r, struct gate_passes *passes, struct span token,
+                              struct pass_claims *out)
 {
     if (seen_find(r->pool, token, out))
         return true;
+    if (passes->wasted == GATE_WASTED_MAX)
+        return false;
     /* Usually a few hundred bytes: room for the longest pass would be a pool block of its own. */
     size_t size = PASS_SCRATCH(token.len);
     char *scratch = ngx_pnalloc(r->pool, size);
     if (scratch == NULL)
         return false;
-    struct keyring *keys = conf_main(r)->keys;
-    struct pass_cache *cache = conf_main(r)->verified;
-    uint64_t now = (uint64_t)ngx_time();
-    for (int tier = 2; tier >= 1; tier--)
-        if (pass_verify_cached(keys, cache, tier, token, now, out, scratch, size)) {
-            seen_add(token, out);
-            return true;
-        }
-    return false;
+    enum pass_fault fault = PASS_FAULT_TIER;
+    for (int tier = 2; tier >= 1 && fault == PASS_FAULT_TIER; tier--)
+        fault = pass_judge(conf_main(r)->keys, conf_main(r)->verified, tier, token, (uint64_t)ngx_time(), out,
+                           scratch, size);
+    if (fault == PASS_FAULT_NONE)
+        seen_add(token, out);
+    passes->wasted += costs_a_check(fault);
+    return fault == PASS_FAULT_NONE;
+}
+
+/* Its header was ours, so the signature was looked at, and for nothing. */
+static bool costs_a_check(enum pass_fault fault)
+{
+    return fault == PASS_FAULT_SIGNATURE || fault == PASS_FAULT_CLAIMS || fault == PASS_FAULT_EARLY ||
+           fault == PASS_FAULT_EXPIRED;
 }
 
 /* What was verified before was of its time then. */

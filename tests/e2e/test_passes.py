@@ -359,6 +359,24 @@ def test_a_token_of_100_kilobytes_is_refused_at_once(judged):
     assert status_at_gate(judged, judged.token) == 200
 
 
+@pytest.mark.parametrize("what", ["forged", "expired", "junk"])
+def test_a_request_costs_no_more_than_four_checks_for_nothing(judged, what):
+    """An Ed25519 check costs a tenth of a millisecond, and a request may bring dozens of tokens. What has another form costs none."""
+    _, _, token = entered(judged)
+
+    def bad(n):
+        part = compact(token, exp=int(time.time()) - n) if what == "expired" else compact(token, iat=n)
+        return {"forged": signed(part, bytes(len(judged.sign(b"")))), "expired": resign(judged, part), "junk": f"a.b.{n}"}[what]
+
+    def is_let_in(many):
+        _, _, fresh = entered(judged)  # which no worker has seen yet
+        cookies = "".join(f"weir-pass-shop={bad(n)}; " for n in range(1, many + 1))
+        return judged.client().get("/in/", headers={"Cookie": f"{cookies}weir-pass-shop={fresh}"}).status == 200
+
+    assert is_let_in(3)
+    assert is_let_in(4) == is_let_in(7) == (what == "junk")
+
+
 def test_a_living_pass_is_for_its_room_alone(judged):
     assert status_at_gate(judged, judged.token, "other") == 403
     assert status_at_gate(judged, judged.token, "lobby") == 403
