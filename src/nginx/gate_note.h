@@ -42,9 +42,10 @@ struct gate_note {
     size_t given_count;
     struct {
         bool is_on, redirects;
-        ngx_uint_t method; /* of the request that is asked about: NGX_HTTP_GET, HEAD, OPTIONS or UNKNOWN */
-    } verify;              /* weir_verify: it is only a question */
-    bool has_session;      /* of the pass that it went on with */
+        ngx_uint_t
+            method;   /* of the request that is asked about: NGX_HTTP_GET, HEAD, POST, OPTIONS or UNKNOWN */
+    } verify;         /* weir_verify: it is only a question */
+    bool has_session; /* of the pass that it went on with */
     struct pass_claims session;
 };
 

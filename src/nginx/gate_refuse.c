@@ -21,7 +21,7 @@ static ngx_int_t redirect_send(ngx_http_request_t *r, struct span address);
 bool gate_is_navigation(ngx_http_request_t *r)
 {
     const struct sent *sent = &request_of(r)->sent;
-    if (!(verify_method(r) & (NGX_HTTP_GET | NGX_HTTP_HEAD)))
+    if (!(verify_method(r) & (NGX_HTTP_GET | NGX_HTTP_HEAD | NGX_HTTP_POST)))
         return false;
     if (sent->fetch_mode.data != NULL)
         return span_equal(sent->fetch_mode, SPAN("navigate"));
@@ -74,7 +74,8 @@ static struct span page_address(ngx_http_request_t *r, const struct gate *gate, 
     text_add(text, span_of_str(page));
     if (!is_whole)
         text_add(text, gate->line);
-    if (comes_back && is_local(r->unparsed_uri)) {
+    /* What a form was sent to need not be a page: whoever sent it comes back to the site. */
+    if (comes_back && verify_method(r) != NGX_HTTP_POST && is_local(r->unparsed_uri)) {
         TEXT_ADD(text, "?return=");
         text->last = (u_char *)ngx_escape_uri(text->last, r->unparsed_uri.data, r->unparsed_uri.len,
                                               NGX_ESCAPE_URI_COMPONENT);

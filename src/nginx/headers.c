@@ -13,6 +13,8 @@
  */
 #include "nginx/headers.h"
 
+#include "base/ascii.h"
+
 static const struct span prefix = SPAN("x-weir-");
 
 static bool is_ours(const ngx_table_elt_t *header);
@@ -37,13 +39,16 @@ static bool part_is_clean(const ngx_list_part_t *part)
     return true;
 }
 
+/* Whatever stands for a hyphen: CGI and its heirs make one thing of `-` and `_`, and some of `.` too. */
 static bool is_ours(const ngx_table_elt_t *header)
 {
     if (header->key.len < prefix.len)
         return false;
-    for (size_t i = 0; i < prefix.len; i++)
-        if ((header->lowcase_key[i] == '_' ? '-' : header->lowcase_key[i]) != (u_char)prefix.data[i])
+    for (size_t i = 0; i < prefix.len; i++) {
+        u_char c = header->lowcase_key[i];
+        if ((ascii_is_alnum((char)c) ? c : '-') != (u_char)prefix.data[i])
             return false;
+    }
     return true;
 }
 

@@ -15,13 +15,16 @@
 
 struct verify_conf {
     ngx_http_complex_value_t address;
+    ngx_str_t header; /* that the address comes in, in lower case; empty: in none */
     bool redirects;
 };
 
 static ngx_int_t verify_handler(ngx_http_request_t *r);
 static ngx_int_t address_set(ngx_http_request_t *r, ngx_str_t address);
 static ngx_uint_t method_of(struct span name);
+static char *header_note(ngx_conf_t *cf, struct verify_conf *verify, ngx_str_t variable);
 static struct span forwarded_method(ngx_http_request_t *r);
+static ngx_uint_t header_count(ngx_http_request_t *r, struct span name, struct span *first);
 
 char *verify_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
@@ -39,7 +42,8 @@ char *verify_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
         return "needs the address as the client wrote it: this variable is decoded already";
     ngx_http_compile_complex_value_t compile = {
         .cf = cf, .value = &words[1], .complex_value = &verify->address};
-    if (ngx_http_compile_complex_value(&compile) != NGX_OK)
+    if (ngx_http_compile_complex_value(&compile) != NGX_OK ||
+        header_note(cf, verify, words[1]) != NGX_CONF_OK)
         return NGX_CONF_ERROR;
     verify->redirects = true;
     if (cf->args->nelts == 3) {
@@ -56,6 +60,19 @@ char *verify_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     return NGX_CONF_OK;
 }
 
+static char *header_note(ngx_conf_t *cf, struct verify_conf *verify, ngx_str_t variable)
+{
+    ngx_str_t name;
+    if (!conf_parameter(&variable, "$http_", &name))
+        return NGX_CONF_OK;
+    verify->header = (ngx_str_t){name.len, ngx_pnalloc(cf->pool, name.len)};
+    if (verify->header.data == NULL)
+        return NGX_CONF_ERROR;
+    for (size_t i = 0; i < name.len; i++)
+        verify->header.data[i] = name.data[i] == '_' ? '-' : ngx_tolower(name.data[i]);
+    return NGX_CONF_OK;
+}
+
 static ngx_int_t verify_handler(ngx_http_request_t *r)
 {
     const struct verify_conf *verify = conf_loc(r)->verify;
@@ -67,6 +84,9 @@ static ngx_int_t verify_handler(ngx_http_request_t *r)
     ngx_int_t rc = ngx_http_discard_request_body(r);
     if (rc != NGX_OK)
         return rc;
+    /* Of two one is the client's own: a proxy that adds its header to those that came must not be led by them. */
+    if (header_count(r, span_of_str(verify->header), NULL) > 1)
+        return reply_error_saying(r, ERROR_INVALID_REQUEST, 0, SPAN("The forwarded address is there twice"));
     if (address.len == 0 || address.data[0] != '/')
         return reply_error_saying(r, ERROR_INVALID_REQUEST, 0,
                                   SPAN("The forwarded address is missing, or is no path"));
@@ -103,17 +123,28 @@ static ngx_int_t address_set(ngx_http_request_t *r, ngx_str_t address)
     return ngx_http_process_request_uri(r);
 }
 
+/* Said twice it is none that gets by, for the same reason. */
 static struct span forwarded_method(ngx_http_request_t *r)
 {
-    static const struct span name = SPAN("x-forwarded-method");
+    struct span method = SPAN("GET");
+    return header_count(r, SPAN("x-forwarded-method"), &method) > 1 ? SPAN_NONE : method;
+}
+
+/* `first`: its value, if there is any. */
+static ngx_uint_t header_count(ngx_http_request_t *r, struct span name, struct span *first)
+{
+    ngx_uint_t count = 0;
     for (ngx_list_part_t *part = &r->headers_in.headers.part; part != NULL; part = part->next) {
         const ngx_table_elt_t *headers = part->elts;
-        for (ngx_uint_t i = 0; i < part->nelts; i++)
-            if (headers[i].key.len == name.len &&
-                ngx_memcmp(headers[i].lowcase_key, name.data, name.len) == 0)
-                return span_of_str(headers[i].value);
+        for (ngx_uint_t i = 0; i < part->nelts; i++) {
+            if (headers[i].key.len != name.len ||
+                ngx_memcmp(headers[i].lowcase_key, name.data, name.len) != 0)
+                continue;
+            if (count++ == 0 && first != NULL)
+                *first = span_of_str(headers[i].value);
+        }
     }
-    return SPAN("GET");
+    return count;
 }
 
 /* Only those that the gate treats apart. */
@@ -123,6 +154,8 @@ static ngx_uint_t method_of(struct span name)
         return NGX_HTTP_GET;
     if (span_equal(name, SPAN("HEAD")))
         return NGX_HTTP_HEAD;
+    if (span_equal(name, SPAN("POST")))
+        return NGX_HTTP_POST;
     return span_equal(name, SPAN("OPTIONS")) ? NGX_HTTP_OPTIONS : NGX_HTTP_UNKNOWN;
 }
 

@@ -117,7 +117,7 @@ def server(tmp_path_factory, echo):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     server = Nginx(folder, rooms=ROOMS, server=SERVER.format(dir=folder, echo=echo), admin=["ops"],
-                   http="underscores_in_headers on; proxy_ignore_client_abort on; log_format gate '$request $weir_gate';"
+                   http="underscores_in_headers on; ignore_invalid_headers off; proxy_ignore_client_abort on; log_format gate '$request $weir_gate';"
                         f"access_log {folder}/gate.log gate;" + SECOND.format(dir=folder, echo=echo))
     server.expect_in_log("connect\\(\\) failed .* 127.0.0.1:1")
     server.start()
@@ -560,9 +560,19 @@ def test_a_navigation_is_sent_to_the_waiting_page_and_back_afterwards(visitor, h
         assert parse_qs(target.query)["return"][0].startswith("/held/seats?row=3&seat=%C3%BC")
 
 
+@pytest.mark.parametrize("headers", [{"Accept": "text/html"}, {"Sec-Fetch-Mode": "navigate", "Accept": "*/*"}])
+def test_whoever_sends_a_form_is_sent_to_the_waiting_page_and_takes_no_slot(server, visitor, headers):
+    """They see a page, not JSON; and come back to the site, for what a form goes to need not be a page."""
+    before = server.admin().figures("shop").json()["issued"]
+    response = visitor.post("/in/buy", {"seat": 1}, headers=headers)
+    assert (response.status, response.header("location")) == (302, "/queue/shop")
+    assert response.header("cache-control") == "no-store"
+    assert server.admin().figures("shop").json()["issued"] == before
+
+
 @pytest.mark.parametrize("method, headers", [
-    ("POST", {"Accept": "text/html"}), ("GET", {"Accept": "application/json"}), ("GET", {}),
-    ("GET", {"Accept": "text/html", "Sec-Fetch-Mode": "cors"}),
+    ("PUT", {"Accept": "text/html"}), ("DELETE", {"Sec-Fetch-Mode": "navigate"}), ("GET", {"Accept": "application/json"}), ("GET", {}),
+    ("GET", {"Accept": "text/html", "Sec-Fetch-Mode": "cors"}), ("POST", {"Accept": "*/*"}), ("POST", {"Sec-Fetch-Mode": "cors"}),
 ])
 def test_anything_else_is_told_where_the_line_is(visitor, method, headers):
     assert_turned_away(visitor.request(method, "/in/", headers=headers))
@@ -597,7 +607,7 @@ def test_the_shop_is_told_who_passed(server, insider):
     }
 
 
-FORGED = ["X-Weir-User", "x-weir-room", "X-WEIR-TIER", "X-Weir-Session", "X-Weir-Anything", "X_Weir_User", "x-weir-"]
+FORGED = ["X-Weir-User", "X.Weir.User", "X-Weir_Tier", "X~Weir!Room", "x-weir-room", "X-WEIR-TIER", "X-Weir-Session", "X-Weir-Anything", "X_Weir_User", "x-weir-"]
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 19, 20, 21, 60])

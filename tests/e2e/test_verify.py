@@ -2,7 +2,7 @@
 """Forward auth: another proxy asks the gate about each request, and the gate answers as it would have acted."""
 
 import pytest
-from weirtest import Nginx, Shop, free_port, wait_until
+from weirtest import Nginx, Shop, free_port, raw, wait_until
 
 ROOMS = {
     "hall": "rate=100000 burst=1000 max_active=0",
@@ -106,7 +106,7 @@ def test_whoever_may_pass_is_allowed_with_the_gates_headers(server):
 
 
 def test_a_program_without_a_pass_is_told_401_and_where_the_line_is(server):
-    for uri, method, headers in (("/seats", "GET", {}), ("/seats", "POST", BROWSER), ("/", "PUT", {}), ("/x", "FROB", BROWSER)):
+    for uri, method, headers in (("/seats", "GET", {}), ("/seats", "POST", {}), ("/", "PUT", {}), ("/", "PUT", BROWSER), ("/x", "FROB", BROWSER)):
         answer = ask(server.api(), uri, method, headers=headers)
         assert (answer.status, answer.error_code) == (401, "ADMISSION_REQUIRED"), answer
         assert answer.json()["redirectTo"] == "/queue/hall"
@@ -119,6 +119,7 @@ def test_a_page_without_a_pass_is_sent_to_the_line_and_back(server):
         answer = ask(server.api(), "/seats?row=1", method, headers=BROWSER)
         assert (answer.status, answer.header("location")) == (302, "/queue/hall?return=%2Fseats%3Frow%3D1")
     assert ask(server.api(), "/seats", None, headers=BROWSER).status == 302, "GET is meant where nothing is said"
+    assert ask(server.api(), "/buy", "POST", headers=BROWSER).header("location") == "/queue/hall", "a form is no page to come back to"
 
 
 def test_nobody_is_let_in_unnoticed(server):
@@ -172,6 +173,20 @@ def test_the_address_is_read_as_nginx_reads_it(server, uri):
 def test_an_address_that_is_none_is_refused(server, uri):
     answer = ask(entered(server), uri)
     assert (answer.status, answer.error_code) == (400, "INVALID_REQUEST"), answer
+
+
+@pytest.mark.parametrize("more, status", [
+    ("X-Forwarded-Uri: /free/\r\n", 400), ("x-forwarded-uri: /in/\r\n", 400),
+    ("X-Forwarded-Method: OPTIONS\r\n", 401), ("X-Forwarded-Method: GET\r\n", 401), ("X_Forwarded_Uri: /free/\r\n", 401), ("", 200),
+])
+@pytest.mark.parametrize("is_first", [True, False])
+def test_what_a_proxy_adds_to_a_clients_own_does_not_let_the_client_speak_for_it(server, more, status, is_first):
+    """A preflight goes by and /free/ is free: whoever could claim either would be in."""
+    method = "OPTIONS" if more == "" else "GET"
+    theirs = f"X-Forwarded-Uri: /in/\r\nX-Forwarded-Method: {method}\r\n"
+    lines = (more + theirs if is_first else theirs + more) + "Origin: https://a.example\r\nAccess-Control-Request-Method: POST\r\n"
+    answer = raw(server.port, f"GET /verify HTTP/1.0\r\n{lines}\r\n".encode())
+    assert int(answer.split()[1]) == status, answer
 
 
 def test_headers_from_the_client_say_nothing(server):
