@@ -22,7 +22,7 @@ enum engine_op {
     ENGINE_SESSION_TOUCH,  /* in: place */
     ENGINE_SESSION_END,    /* in: place */
     ENGINE_SESSION_EXTEND, /* in: place, seconds */
-    ENGINE_SHOP,           /* in: shop */
+    ENGINE_SHOP,           /* in: shop           answered before engine_submit returns */
     ENGINE_FIGURES,        /*                    out: figures, settings */
     ENGINE_SETTINGS,       /*                    out: settings */
     ENGINE_ROOMS,          /* in: list           out: list.count, sorted by name */

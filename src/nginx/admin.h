@@ -93,7 +93,7 @@ void admin_settings_add(ngx_buf_t *body, const struct settings *settings);
 
 /* ---- admin_figures.c: figures in JSON ---- */
 
-#define ADMIN_FIGURES_BYTES 1024 /* of a room at most */
+#define ADMIN_FIGURES_BYTES 1536 /* of a room at most */
 
 void admin_figures_add(ngx_buf_t *body, struct span room, const struct figures *figures,
                        const struct settings *settings);

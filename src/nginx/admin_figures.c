@@ -3,12 +3,12 @@
 #include "nginx/admin.h"
 #include "nginx/reply.h"
 #include "nginx/text.h"
-#include "room/pace.h"
 
 static enum admin_next figures_tell(ngx_http_request_t *r, struct admin_state *state);
 static void milli_add(ngx_buf_t *body, struct span name, uint64_t milli);
 static void count_add(ngx_buf_t *body, struct span name, uint64_t count);
-static void mode_add(ngx_buf_t *body, uint32_t mode);
+static void word_add(ngx_buf_t *body, struct span name, uint32_t value);
+static void text_field_add(ngx_buf_t *body, struct span name, struct span value);
 
 enum admin_next room_figures_begin(ngx_http_request_t *r, struct admin_state *state)
 {
@@ -31,7 +31,8 @@ void admin_figures_add(ngx_buf_t *body, struct span room, const struct figures *
 {
     TEXT_ADD(body, "{\"id\":\"");
     text_add(body, room);
-    mode_add(body, settings->mode);
+    TEXT_ADD(body, "\"");
+    word_add(body, SPAN("mode"), settings->mode);
     count_add(body, SPAN("epoch"), figures->epoch);
     count_add(body, SPAN("issued"), figures->issued);
     for (int state = TICKET_WAITING; state <= TICKET_DONE; state++) {
@@ -40,7 +41,12 @@ void admin_figures_add(ngx_buf_t *body, struct span room, const struct figures *
             count_add(body, SPAN("inside"), admin_inside(figures));
     }
     count_add(body, SPAN("max_active"), settings->max_active);
-    milli_add(body, SPAN("rate"), pace_milli(settings));
+    milli_add(body, SPAN("rate"), figures->rate_milli);
+    word_add(body, SPAN("pace"), settings->pace);
+    text_field_add(body, SPAN("pace_reason"), span_of(follow_reason_word(figures->pace_reason)));
+    count_add(body, SPAN("shop_ms"), figures->shop_time_ms);
+    count_add(body, SPAN("shop_target_ms"), figures->shop_target_ms);
+    milli_add(body, SPAN("shop_failed_percent"), figures->shop_failed_permille * 100ULL);
     count_add(body, SPAN("calls"), figures->calls);
     count_add(body, SPAN("refunds"), figures->refunds);
     count_add(body, SPAN("last_called"), figures->last_called);
@@ -59,12 +65,20 @@ uint64_t admin_inside(const struct figures *figures)
            figures->in_state[TICKET_ACTIVE];
 }
 
-static void mode_add(ngx_buf_t *body, uint32_t mode)
+/* A setting whose values are words. */
+static void word_add(ngx_buf_t *body, struct span name, uint32_t value)
 {
     char word[16];
-    setting_format(setting_find(SPAN("mode")), mode, word, sizeof(word));
-    TEXT_ADD(body, "\",\"mode\":\"");
-    text_add(body, span_of(word));
+    setting_format(setting_find(name), value, word, sizeof(word));
+    text_field_add(body, name, span_of(word));
+}
+
+static void text_field_add(ngx_buf_t *body, struct span name, struct span value)
+{
+    TEXT_ADD(body, ",\"");
+    text_add(body, name);
+    TEXT_ADD(body, "\":\"");
+    text_add(body, value);
     TEXT_ADD(body, "\"");
 }
 

@@ -198,14 +198,14 @@ static bool is_told_when(const ngx_http_upstream_t *u)
 /* ---- the answer ---- */
 
 /* A visit is never used again once it was refused: a fallback's is another one. */
-bool breaker_has_refused(const ngx_http_request_t *r)
+uint32_t breaker_refused_sec(const ngx_http_request_t *r)
 {
     for (const ngx_pool_cleanup_t *cleanup = r->pool->cleanup; cleanup != NULL; cleanup = cleanup->next) {
         const struct breaker_visit *visit = cleanup->handler == breaker_forget ? cleanup->data : NULL;
         if (visit != NULL && visit->is_refused)
-            return true;
+            return ngx_max(visit->wait_sec, 1);
     }
-    return false;
+    return 0;
 }
 
 ngx_int_t breaker_filter_init(ngx_conf_t *cf)

@@ -31,10 +31,10 @@ ngx_int_t breaker_conf_finish(ngx_conf_t *cf);
 ngx_int_t breaker_on_init(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *us);
 
 /*
- * Whether a breaker has refused this request, or a part of it, so far: whoever answers it then (our 503, a fallback, a cache), that
- * says nothing about the shop. For any time up to the log phase.
+ * For how long a breaker that has refused this request, or a part of it, will go on refusing; 0 if none has. Whoever answered it
+ * then (our 503, a fallback, a cache), that says nothing about the shop. For any time up to the log phase.
  */
-bool breaker_has_refused(const ngx_http_request_t *r);
+uint32_t breaker_refused_sec(const ngx_http_request_t *r);
 
 /* The filter by which answers of a shop are seen. It belongs above all others of ours. */
 ngx_int_t breaker_filter_init(ngx_conf_t *cf);

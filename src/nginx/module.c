@@ -17,6 +17,7 @@
 #include "nginx/pass_conf.h"
 #include "nginx/rooms.h"
 #include "nginx/secret.h"
+#include "nginx/shop.h"
 #include "nginx/verify.h"
 #include "nginx/worker.h"
 #include "nginx/zone.h"
@@ -83,7 +84,8 @@ static ngx_int_t module_join(ngx_conf_t *cf)
         return NGX_ERROR;
     if (phase_join(cf, NGX_HTTP_POST_READ_PHASE, gate_on_read) != NGX_OK ||
         phase_join(cf, NGX_HTTP_REWRITE_PHASE, module_on_rewrite) != NGX_OK ||
-        phase_join(cf, NGX_HTTP_PRECONTENT_PHASE, gate_handler) != NGX_OK)
+        phase_join(cf, NGX_HTTP_PRECONTENT_PHASE, gate_handler) != NGX_OK ||
+        phase_join(cf, NGX_HTTP_LOG_PHASE, shop_on_log) != NGX_OK)
         return NGX_ERROR;
     return phase_join_first(cf, NGX_HTTP_LOG_PHASE, mask_on_log);
 }

@@ -8,6 +8,7 @@
 
 #include "engine/local.h"
 #include "nginx/journal.h"
+#include "nginx/shop.h"
 
 static struct engine *engine;
 static ngx_event_t tick_event;
@@ -64,8 +65,10 @@ void worker_stay(bool stays)
 
 static void tick_on_timer(ngx_event_t *event)
 {
-    if (journal_is_ready())
+    if (journal_is_ready()) {
+        shop_report_all();
         engine->tick(engine, ngx_current_msec);
+    }
     journal_on_tick();
     ngx_add_timer(event, ROOM_TICK_MS);
 }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "nginx/directives.h"
+#include "room/follow.h"
 #include "room/settings.h"
 
 #include <stdio.h>
@@ -79,6 +80,12 @@ static void write_settings(FILE *out)
         write_range(out, info);
         fprintf(out, " | `%s` | %s |\n", value, info->help);
     }
+    fputs("\n## The reasons of a pace\n\nWhat `pace_reason` says in a room's figures: see "
+          "[a pace that follows the shop](../pace.md).\n\n| reason | meaning |\n|---|---|\n",
+          out);
+#define REASON_ROW(name, word, help) fputs("| `" word "` | " help " |\n", out);
+    FOLLOW_REASON_LIST(REASON_ROW)
+#undef REASON_ROW
 }
 
 static void write_errors(FILE *out)

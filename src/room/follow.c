@@ -31,6 +31,7 @@
 #define GROW_PERCENT   15  /* per lag; half of it near the rate at which there was trouble */
 #define RISING_PERCENT 120 /* of the mean age a lag ago: not everybody has made himself felt yet */
 #define BACK_PERCENT   93
+#define STILL_PERCENT  80 /* of what the shop seemed to be able to a window ago */
 #define NEAR_PERCENT   80 /* of the target: no faster */
 #define BAD_PERMILLE   50 /* of answers that are failures */
 #define WORSE_PERMILLE 250
@@ -334,8 +335,9 @@ static uint32_t pace_it_can(const struct follow *follow, const struct window *wi
 }
 
 /*
- * While the shop is far behind its delivery shows what it can, the more clearly the longer: so the best seen counts. The farther
- * behind it is, the less is added, and least where visits are long: what is added now weighs on it for all their time.
+ * While the shop is far behind its delivery shows what it can, the more clearly the longer: so the best seen counts, and fades,
+ * for a shop may also have broken down. The farther behind it is, the less is added, and least where visits are long: what is
+ * added now weighs on it for all their time.
  */
 static void drain(struct follow *follow, const struct window *window)
 {
@@ -350,6 +352,7 @@ static void drain(struct follow *follow, const struct window *window)
         follow->before_milli = follow->rate_milli;
         follow->can_milli = 0;
     }
+    follow->can_milli = percent_of(STILL_PERCENT, follow->can_milli);
     follow->can_milli = (uint32_t)least(most(follow->can_milli, can_milli), follow->before_milli);
     follow->trouble_milli = follow->can_milli;
     follow->rate_milli = percent_of(percent, follow->can_milli);

@@ -15,8 +15,8 @@ import pytest
 from weirtest import Admin, Nginx, at_once, place_of, raw, wait_until
 
 FIGURES = ["id", "mode", "epoch", "issued", "waiting", "away", "called", "entered", "active", "inside", "done",
-           "max_active", "rate", "calls", "refunds", "last_called", "joined_per_sec", "called_per_sec", "eta_sec",
-           "eta_inside_band", "eta_checked", "keys_dropped"]
+           "max_active", "rate", "pace", "pace_reason", "shop_ms", "shop_target_ms", "shop_failed_percent", "calls", "refunds",
+           "last_called", "joined_per_sec", "called_per_sec", "eta_sec", "eta_inside_band", "eta_checked", "keys_dropped"]
 # Says which worker answered.
 PID = "add_header X-Pid $pid always;"
 
