@@ -25,6 +25,8 @@ class Demo:
                 ["make", "run", *(f"{name}={value}" for name, value in wishes.items())],
                 cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                 start_new_session=True,
+                # Who was started in the background ignores Ctrl-C, and so would all that they start.
+                preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
             )
 
     def said(self):
