@@ -129,6 +129,7 @@ static void refusal_note(struct breaker_visit *visit, ngx_int_t rc)
 {
     if (visit->upstream->state != NULL)
         visit->upstream->state->status = NGX_HTTP_SERVICE_UNAVAILABLE;
+    visit->upstream->cacheable = 0; /* a subrequest's too: it would outlast the breaker */
     if (rc == NGX_HTTP_BAD_GATEWAY && visit->r == visit->r->main)
         visit->next = BREAKER_REFUSE;
 }
