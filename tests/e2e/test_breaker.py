@@ -15,7 +15,7 @@ import pytest
 from weirtest import Caller, Client, at_once, free_port, wait_until
 from weirtest.breaker import BREAKER, breaker, closes, front, is_refusal, open_it, shop, statuses  # noqa: F401
 from weirtest.locks import kill_inside
-from weirtest.sick_shop import SickShop, break_off, drop, fine, first, hang, status
+from weirtest.sick_shop import SickShop, Unfinished, answer, break_off, drop, fine, first, hang, stall, status
 
 # --- the shop is killed, slow, flapping, and back
 
@@ -116,10 +116,11 @@ def test_the_shops_own_refusals_are_passed_on_untouched(front, shop):
 # --- what counts
 
 
-@pytest.mark.parametrize("health", [status(500), status(502), status(599), drop, break_off, hang],
-                         ids=["500", "502", "599", "dropped", "broken-off", "silent"])
-def test_what_counts_as_failed(front, shop, health):
-    server = front(timeout="50ms")
+@pytest.mark.parametrize("health", [status(500), status(502), status(599), drop, break_off, hang, stall],
+                         ids=["500", "502", "599", "dropped", "broken-off", "silent", "stalled"])
+@pytest.mark.parametrize("buffering", ["on", "off"])
+def test_what_counts_as_failed(front, shop, health, buffering):
+    server = front(timeout="50ms", server=f"proxy_buffering {buffering};")
     shop.health = health
     client = server.client()
     for _ in range(10):
@@ -166,6 +167,19 @@ def test_clients_who_go_away_count_for_nothing(front, shop):
     assert (told["state"], told["failed"], told["window_requests"]) == ("closed", 0, 0)
 
 
+@pytest.mark.parametrize("buffering", ["on", "off"])
+def test_clients_who_go_away_in_the_middle_of_an_answer_take_nothing_back(front, shop, buffering):
+    server = front(timeout="10s", server=f"proxy_buffering {buffering};")
+    shop.health = lambda visit: Unfinished(answer(200, b"x" * 100_000, length=1_000_000))
+    for number in range(20):
+        with socket.create_connection(("127.0.0.1", server.port)) as visitor:
+            visitor.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert visitor.recv(1000).startswith(b"HTTP/1.1 200 ")
+    wait_until(lambda: server.log("access.log").count('"GET / HTTP/1.1"') == 20, 10, "nginx to notice")
+    told = breaker(server)
+    assert (told["state"], told["failed"], told["window_requests"]) == ("closed", 0, 20)
+
+
 def test_a_trial_whose_client_goes_away_leaves_its_place_to_others(front, shop):
     server = front(timeout="10s", upstream="weir_breaker open=500ms;")
     shop.health = status(500)
@@ -206,6 +220,23 @@ def test_it_stands_before_whatever_shares_out_the_load(front, shop, lines, order
     assert (breaker(server)["requests"], breaker(server)["failed"]) == (10, 10)
     shop.start()
     closes(server)
+
+
+@pytest.mark.parametrize("line", [
+    "set $shop shop; proxy_pass http://$shop;", "proxy_pass https://shop;", "fastcgi_pass shop;", "uwsgi_pass shop;", "scgi_pass shop;",
+    "grpc_pass shop;",
+], ids=lambda line: line.split()[-2])
+def test_it_does_not_matter_how_nginx_speaks_to_the_shop(front, shop, line):
+    server = front(upstream="weir_breaker open=1h; weir_retry times=1 wait=1ms;", server=f"location /spoken/ {{ {line} }}")
+    shop.kill()
+    assert open_it(server, "/spoken/", "POST") == [502] * 10
+    shop.start()
+    server.write_conf(http=server.parts["http"].replace("open=1h", "open=100ms"))
+    server.reload()
+    closes(server)
+    shop.kill()
+    assert server.client().get("/spoken/").status == 502
+    assert breaker(server)["retries"] == 1
 
 
 def test_a_request_that_nginx_takes_to_every_server_counts_once(front, shop):

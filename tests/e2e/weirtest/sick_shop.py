@@ -50,6 +50,14 @@ def break_off(visit):
     return answer(200, b"the first half", length=1000)
 
 
+class Unfinished(bytes):
+    """Is sent, and then nothing comes and the connection stays."""
+
+
+def stall(visit):
+    return Unfinished(break_off(visit))
+
+
 def first(count, sick, then=fine):
     """The first so many of each path fail, the rest do not."""
     seen = {}
@@ -153,6 +161,9 @@ class SickShop:
         if method == "HEAD" and said:
             said = said.partition(b"\r\n\r\n")[0] + b"\r\n\r\n"
         connection.sendall(said)
+        if isinstance(said, Unfinished):
+            connection.recv(1)
+            return False
         length = int(said.partition(b"Content-Length: ")[2].partition(b"\r\n")[0] or 0)
         is_whole = method == "HEAD" or length == len(said.partition(b"\r\n\r\n")[2])
         return bool(said) and is_whole and fields.get("connection") != "close" and head[0].endswith("1.1")
