@@ -274,6 +274,27 @@ def test_whoever_waits_for_a_retry_is_served_by_a_worker_that_leaves(front, shop
     assert said[0].status == 200
 
 
+@pytest.mark.parametrize("version", ["--http1.1", "--http2-prior-knowledge"])
+def test_a_body_of_unknown_length_is_sent_again_as_a_whole(front, shop, version):
+    server = front(upstream=f"{CALM} weir_retry times=2 wait=1ms also=PUT;", server="client_body_buffer_size 16k; client_max_body_size 8m;",
+                   shop=f"""
+        listen 127.0.0.1:{(port := free_port())} http2;
+        client_body_buffer_size 16k; client_max_body_size 8m;
+        location / {{ proxy_pass http://shop; }}
+    """)
+    body = random.randbytes(1_000_000)
+    shop.health = first(2, status(503), first(1, drop))
+    port = server.port if version == "--http1.1" else port
+    done = subprocess.run(["curl", "-s", version, "-T", "-", "-H", "Expect:", f"http://127.0.0.1:{port}/up"], input=body, capture_output=True,
+                          timeout=20, check=True)
+    assert [visit.body for visit in shop.asked("/up")] == [body] * 3
+    assert b"502" in done.stdout, "the third got no answer, and the two retries were used"
+    shop.health = first(2, status(503))
+    done = subprocess.run(["curl", "-s", version, "-T", "-", f"http://127.0.0.1:{port}/again"], input=body, capture_output=True,
+                          timeout=20, check=True)
+    assert done.stdout == b"the shop, PUT /again"
+
+
 def test_nobody_retries_for_an_http_2_client_who_went_away(front, shop):
     port = free_port()
     server = front(upstream=f"{CALM} weir_retry times=1 wait=300ms;", shop=f"""
