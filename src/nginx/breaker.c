@@ -35,6 +35,7 @@ static void visit_count(struct breaker_visit *visit, enum breaker_outcome outcom
 static bool may_retry(const struct breaker_visit *visit);
 static bool is_told_when(const ngx_http_upstream_t *u);
 static ngx_int_t breaker_header_filter(ngx_http_request_t *r);
+static bool is_from_cache(const ngx_http_request_t *r);
 
 ngx_int_t breaker_on_init(ngx_http_request_t *r, ngx_http_upstream_srv_conf_t *us)
 {
@@ -226,9 +227,18 @@ static ngx_int_t breaker_header_filter(ngx_http_request_t *r)
         return breaker_set_aside(visit);
     if (visit->is_refused && r->err_status == NGX_HTTP_BAD_GATEWAY) /* a subrequest's */
         r->headers_out.status = NGX_HTTP_SERVICE_UNAVAILABLE;
-    if (visit->is_refused || visit->is_counted || r->cached || !is_answered(visit->upstream))
+    if (visit->is_refused || visit->is_counted || is_from_cache(r) || !is_answered(visit->upstream))
         return next_header_filter(r);
     visit_count(visit, outcome_of(visit->upstream, NGX_OK), true);
     /* nginx then ends the upstream's request with this, and comes here again with a page of its own. */
     return visit->next == BREAKER_AGAIN ? NGX_HTTP_SERVICE_UNAVAILABLE : next_header_filter(r);
+}
+
+static bool is_from_cache(const ngx_http_request_t *r)
+{
+#if (NGX_HTTP_CACHE)
+    return r->cached;
+#else
+    return false;
+#endif
 }
