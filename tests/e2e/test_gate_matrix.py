@@ -169,7 +169,7 @@ NOTHING = ["/events/", "/events//", "/events/%20", "/events/.", "/events;x=1/42"
            "/events;/42", "/events\\42", "/events%5c42", "/%2565vents/42", "/events%252f42", "/events/%2534%2532", "/events./42",
            "/events%20/42", "/events/%2e%2e;/42", "/health/..;/events/42", "/api/v1/auth/..;/reservations", "/api/v1/auth/%2e%2e;/seats",
            "/api/v1;x/reservations", "/api;x/seats", "/api/v1/seats;x=1", "/api/v1/stats/..\\..\\seats", "/events/42..", "/events/ä",
-           "/EVENTS/", "/events/42%00"]
+           "/EVENTS/", "/events/42%00", "/events/Summer", "/events/SUMMER/seats", "/events/s%55mmer"]
 HALL = ["/api/reservations", "/api/v1/reservations", "/api/v1/reservations/", "/api/v1/reservations/9", "/api/v1/tickets",
         "/api/tickets/9", "/api/v1/seats", "/api/seats/A-1", "/API/V1/Seats", "/api/V1/RESERVATIONS", "//api//v1//seats", "/api/./seats",
         "/api/v1/stats/../seats", "/%61pi/v1/s%65ats", "/api%2Fv1%2Fseats", "/api/v1/seats?my", "/api/v1/reservations/my/9",
