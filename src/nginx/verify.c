@@ -76,6 +76,13 @@ static char *header_note(ngx_conf_t *cf, struct verify_conf *verify, ngx_str_t v
 static ngx_int_t verify_handler(ngx_http_request_t *r)
 {
     const struct verify_conf *verify = conf_loc(r)->verify;
+    /* Redirected, a subrequest would be served where it should be judged: its answer is not its own. */
+    if (r != r->main) {
+        ngx_log_error(NGX_LOG_ERR, r->connection->log, 0,
+                      "weir: weir_verify answers requests of other proxies, not subrequests of this one: a "
+                      "location here has weir_gate");
+        return NGX_HTTP_FORBIDDEN;
+    }
     struct gate_note *note = request_of(r) != NULL ? gate_note_of(r) : NULL;
     ngx_str_t address;
     if (note == NULL ||

@@ -18,6 +18,8 @@ SERVER = """
         location = /verify-401 {{ weir_verify $http_x_forwarded_uri redirect=off; }}
         location / {{ proxy_pass http://127.0.0.1:{shop}; }}
         location /free/ {{ weir_gate off; proxy_pass http://127.0.0.1:{shop}; }}
+        location = /ask-inward {{ internal; weir_verify $request_uri; }}
+        location /inward/ {{ auth_request /ask-inward; proxy_pass http://127.0.0.1:{shop}; }}
         location /held/ {{ weir_gate room=held; proxy_pass http://127.0.0.1:{shop}; }}
         location /open/ {{ weir_gate room=open; proxy_pass http://127.0.0.1:{shop}; }}
         location /staff/ {{ weir_bypass $http_x_staff; proxy_pass http://127.0.0.1:{shop}; }}
@@ -207,6 +209,14 @@ def test_another_proxy_asks_before_it_forwards(server, shop):
     [visit] = shop.seen
     assert visit.body == '{"a": 1}' and visit.header_all("X-Weir-User")[0].startswith("v-")
     assert visit.header_all("X-Weir-Room") == ["hall"]
+
+
+def test_a_question_of_this_very_server_is_refused_and_nothing_is_served(server, shop):
+    """An auth_request to weir_verify itself: what it asks about would be fetched from the shop before anybody is judged."""
+    for person in (server.api(), entered(server)):
+        assert person.get("/inward/").status == 403
+    assert list(shop.seen) == []
+    assert "not subrequests" in server.log()
 
 
 def test_a_body_sent_along_harms_nothing(server):
