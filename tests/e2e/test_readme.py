@@ -33,7 +33,7 @@ def replace_once(text, old, new):
     return text.replace(old, new)
 
 
-WHOLE, UPSTREAM = re.findall(r"^```nginx\n(.*?)^```$", README, re.M | re.S)
+WHOLE, UPSTREAM, ROOM = re.findall(r"^```nginx\n(.*?)^```$", README, re.M | re.S)
 
 
 @pytest.fixture
@@ -91,6 +91,12 @@ def test_the_breaker_as_shown_leaves_a_dead_shop_alone(weir):
     assert answers[0].status == 502
     assert (answers[-1].status, answers[-1].error_code) == (503, "SERVICE_UNAVAILABLE")
     assert 0 < int(answers[-1].header("retry-after")) <= 30
+
+
+def test_the_room_that_follows_the_shop_as_shown_lets_people_in(weir):
+    server = paste(weir, replace_once(WHOLE, "weir_room shop rate=50 max_active=1000;\n", ROOM))
+    visitor = server.start().api()
+    assert visitor.enter(visitor.ticket("shop")).status == 200
 
 
 def test_the_three_curl_lines_get_a_pass(weir):
