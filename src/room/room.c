@@ -423,8 +423,10 @@ static void follow_shop(struct room *room, uint32_t elapsed_ms)
     if (room->settings.pace != PACE_AUTO)
         return;
     memory_keep(&room->memory, &room->follow, sizeof(room->follow));
-    if (follow_advance(&room->follow, &room->settings, elapsed_ms))
+    if (follow_advance(&room->follow, &room->settings, elapsed_ms)) {
         change_pace(room);
+        record_face(room); /* a lower rate may cost credit */
+    }
     room_commit(room);
 }
 

@@ -29,6 +29,11 @@ struct settings settings_at_random(struct dice *dice)
         s.interval_sec = 1 + dice_below(dice, 20);
         s.smooth = dice_below(dice, 2);
     }
+    if (s.batch == 0 && dice_below(dice, 4) == 0) {
+        s.pace = PACE_AUTO;
+        s.rate_min_milli = 1 + dice_below(dice, 10000);
+        s.rate_max_milli = s.rate_min_milli + dice_below(dice, 30000);
+    }
     s.max_called = dice_below(dice, 3) == 0 ? 1 + dice_below(dice, 5) : 0;
     s.min_wait_sec = dice_below(dice, 3) == 0 ? dice_below(dice, 20) : 0;
     s.seen_ttl_sec = 10 + dice_below(dice, 10);

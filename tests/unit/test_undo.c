@@ -232,6 +232,31 @@ static void a_few_whose_turn_it_is(struct rig *rig)
     set_mode(rig, MODE_QUEUE);
 }
 
+static void a_pace_that_follows_the_shop(struct rig *rig)
+{
+    struct settings settings = *room_settings(rig->room);
+
+    settings.pace = PACE_AUTO;
+    settings.rate_milli = 10000;
+    settings.rate_max_milli = 20000;
+    rig_set(rig, &settings);
+    join_people(rig, 5);
+}
+
+static void tell_of_the_shop(struct rig *rig)
+{
+    struct shop_report report = {.failures = 30, .ages_sec = 60};
+
+    shop_report_add(&report, 20, 1);
+    assert_int_equal(room_shop(rig->room, &report), ERROR_NONE);
+}
+
+static void a_failing_shop(struct rig *rig)
+{
+    a_pace_that_follows_the_shop(rig);
+    tell_of_the_shop(rig);
+}
+
 static void a_few_away(struct rig *rig)
 {
     join_people(rig, 5);
@@ -616,6 +641,8 @@ static const struct scene scenes[] = {
     {"more time for a session", 12, 1, one_active, extend_first},
     {"new settings", 12, 1, one_active, change_settings},
     {"a tick that calls", 12, 6, a_few_whose_turn_it_is, tick},
+    {"a report of the shop", 12, 1, a_pace_that_follows_the_shop, tell_of_the_shop},
+    {"a tick that slows down for the shop", 12, 2, a_failing_shop, tick_a_second},
     {"a tick that ends, sends away and calls", 12, 4, many_overdue, tick},
     {"a tick that forgets keys", 14, 4, keys_about_to_be_over, tick_a_second},
     {"a look", 12, 0, a_few_called, look_at_third},
