@@ -111,12 +111,36 @@ static void session_max_ends_pass_and_session_together(void **state)
     visit_end(&visit);
 }
 
+/* A tick is 100 ms: the shop's word and the next call are never further apart. */
+static void a_slot_that_the_shop_frees_is_the_next_ones_with_the_next_tick(void **state)
+{
+    struct settings settings = settings_default();
+    (void)state;
+
+    settings.max_active = 1;
+    struct visit visit = visit_begin(&settings);
+    assert_true(is_let_in(&visit));
+    for (uint64_t who = 2; who < 20; who++) {
+        struct standing standing;
+        struct place inside = rig_place(&visit.rig, who - 1), next = rig_place(&visit.rig, who);
+        visit_wait(&visit, 1 * SEC);
+        assert_int_equal(rig_state(&visit.rig, &next), TICKET_WAITING);
+        assert_int_equal(room_session_end(visit.rig.room, &inside), ERROR_NONE);
+        visit_wait(&visit, ROOM_TICK_MS);
+        assert_int_equal(rig_state(&visit.rig, &next), TICKET_CALLED);
+        assert_int_equal(rig_enter(&visit.rig, &next, &standing), ERROR_NONE);
+        assert_int_equal(room_session_touch(visit.rig.room, &next), ERROR_NONE);
+    }
+    visit_end(&visit);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(seats_chosen_for_three_minutes_still_end_in_a_reservation),
         cmocka_unit_test(a_visit_of_an_hour_never_sees_the_waiting_page),
         cmocka_unit_test(session_max_ends_pass_and_session_together),
+        cmocka_unit_test(a_slot_that_the_shop_frees_is_the_next_ones_with_the_next_tick),
     };
     return cmocka_run_group_tests_name("visit", tests, NULL, NULL);
 }
