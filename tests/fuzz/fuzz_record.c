@@ -164,7 +164,8 @@ static void go_on(struct room *room, struct span input)
 
     for (size_t at = 0; at < input.len && at < 400; at += 40) {
         memcpy(words, input.data + at, input.len - at < 8 ? input.len - at : 8);
-        struct place place = {words[0] % 16, words[1], {{0}}, {true, true, 1, 1}};
+        struct place place = {
+            .epoch = words[0] % 16, .count = words[1], .issue = {true, true, 1, 1}, .grant = {true, 1, 1}};
         struct join join = {.holder = {{(uint8_t)words[0]}}, .wall_sec = 1};
         place.holder = join.holder;
         room_join(room, &join, &standing, &number);
