@@ -286,6 +286,21 @@ def test_an_upgraded_connection_counts_when_it_is_made(front, shop):
         visitor.close()
 
 
+def test_an_upgrade_is_tried_again_like_any_request(front, shop):
+    server = front(upstream="weir_breaker; weir_retry wait=1ms;", server="location /ws { proxy_pass http://shop; proxy_read_timeout 60s;"
+                   " proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }")
+    made = Unfinished(b"HTTP/1.1 101 Switching\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\nhello")
+    shop.health = first(2, drop, lambda visit: made)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=10) as visitor:
+        visitor.sendall(b"GET /ws HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+        received = b""
+        while not received.endswith(b"hello"):
+            received += visitor.recv(1000)
+        assert received.startswith(b"HTTP/1.1 101 ") and len(shop.asked("/ws")) == 3
+        visitor.sendall(b"x")  # the shop hears it, and goes
+        assert visitor.recv(1000) == b""
+
+
 # --- who answers while it is open
 
 
@@ -305,6 +320,28 @@ def test_the_operators_fallback_answers(front, shop):
     assert client.post("/page/", {"seat": 1}).body == b"read-only"
     # A server without that location has the envelope.
     assert is_refusal(Client(elsewhere).get("/"))
+
+
+def test_a_newcomer_keeps_the_pass_that_came_with_a_fallback_or_a_refusal(front, shop):
+    """The gate of the fallback knows whom the gate before it has let in: there is only one slot."""
+    for fallback in ("fallback=@sorry", ""):
+        server = front(upstream=f"weir_breaker open=1h {fallback};", rooms={"hall": "max_active=1 rate=1000 burst=1000"}, server="""
+            location /hall/ { weir_gate room=hall; proxy_pass http://shop; }
+            location @sorry { weir_gate room=hall; return 200 "read-only"; }
+        """)
+        shop.kill()
+        wait_until(lambda: breaker(server)["state"] == "open" or server.client().get("/") is None, 10, "the breaker open")
+        visitor = server.client()
+        said = visitor.get("/hall/", headers={"Accept": "text/html"})
+        assert said.body == b"read-only" if fallback else is_refusal(said)
+        (name,) = [name for name in said.cookies() if name.startswith("weir-pass")]
+        assert said.header_all("cache-control") == ["no-store"]
+        gate = server.admin().call("GET", "gate").json()["requests"]
+        again = visitor.get("/hall/", headers={"Accept": "text/html"})
+        assert again.body == b"read-only" if fallback else is_refusal(again)
+        assert server.admin().call("GET", "gate").json()["requests"]["passed"] > gate["passed"]
+        assert server.admin().figures("hall").json()["inside"] == 1
+        shop.start()
 
 
 def test_fallbacks_that_lead_to_each_other_end_in_a_refusal(front, shop):
