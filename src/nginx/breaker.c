@@ -118,10 +118,10 @@ static struct breaker_visit *visit_find(ngx_http_request_t *r)
 {
     struct request *request = request_peek(r);
     struct breaker_visit *visit = request != NULL ? request->breaker : NULL;
-    ngx_pool_cleanup_t *cleanup = r->pool->cleanup;
-    for (; visit == NULL || visit->upstream != r->upstream; cleanup = cleanup->next) {
-        must(cleanup != NULL);
-        visit = cleanup->handler == breaker_forget ? cleanup->data : NULL;
+    ngx_pool_cleanup_t *at = r->pool->cleanup;
+    while (visit == NULL || visit->upstream != r->upstream) {
+        visit = breaker_visit_next(&at);
+        must(visit != NULL);
     }
     return visit;
 }
@@ -202,11 +202,11 @@ static bool is_told_when(const ngx_http_upstream_t *u)
 /* A visit is never used again once it was refused: a fallback's is another one. */
 uint32_t breaker_refused_sec(const ngx_http_request_t *r)
 {
-    for (const ngx_pool_cleanup_t *cleanup = r->pool->cleanup; cleanup != NULL; cleanup = cleanup->next) {
-        const struct breaker_visit *visit = cleanup->handler == breaker_forget ? cleanup->data : NULL;
-        if (visit != NULL && visit->is_refused)
+    ngx_pool_cleanup_t *at = r->pool->cleanup;
+    const struct breaker_visit *visit;
+    while ((visit = breaker_visit_next(&at)) != NULL)
+        if (visit->is_refused)
             return ngx_max(visit->wait_sec, 1);
-    }
     return 0;
 }
 

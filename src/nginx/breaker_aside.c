@@ -85,6 +85,17 @@ void breaker_forget(void *data)
     }
 }
 
+struct breaker_visit *breaker_visit_next(ngx_pool_cleanup_t **at)
+{
+    while (*at != NULL) {
+        ngx_pool_cleanup_t *cleanup = *at;
+        *at = cleanup->next;
+        if (cleanup->handler == breaker_forget)
+            return cleanup->data;
+    }
+    return NULL;
+}
+
 static void aside_end(ngx_event_t *event)
 {
     struct breaker_visit *visit =
@@ -160,12 +171,11 @@ static bool has_location(ngx_http_request_t *r, ngx_str_t name)
 /* To the same fallback, before: its own upstream has refused since, or another fallback has led back here. */
 static bool was_sent_on(const struct breaker_visit *visit)
 {
-    const ngx_pool_cleanup_t *cleanup = visit->r->pool->cleanup;
-    for (; cleanup != NULL; cleanup = cleanup->next) {
-        const struct breaker_visit *other = cleanup->handler == breaker_forget ? cleanup->data : NULL;
-        if (other != NULL && other != visit && other->r == visit->r && other->is_refused &&
+    ngx_pool_cleanup_t *at = visit->r->pool->cleanup;
+    const struct breaker_visit *other;
+    while ((other = breaker_visit_next(&at)) != NULL)
+        if (other != visit && other->r == visit->r && other->is_refused &&
             span_equal(span_of_str(other->conf->fallback), span_of_str(visit->conf->fallback)))
             return true;
-    }
     return false;
 }

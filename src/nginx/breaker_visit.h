@@ -55,7 +55,10 @@ void breaker_keep(struct breaker_visit *visit);
  */
 ngx_int_t breaker_set_aside(struct breaker_visit *visit);
 
-/* Of the pool: nothing comes back to a request that is over. */
+/* Of the pool: nothing comes back to a request that is over. By it visits are known among the pool's cleanups. */
 void breaker_forget(void *data);
+
+/* The visits of a request and its subrequests, one after the other, from r->pool->cleanup on. NULL: no more. */
+struct breaker_visit *breaker_visit_next(ngx_pool_cleanup_t **at);
 
 #endif
