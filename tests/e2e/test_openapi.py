@@ -210,6 +210,7 @@ CALLS = [
       for name in ("join", "status", "enter", "heartbeat", "leave")),
     ("get", "{other}", dict(), 404, "NOT_FOUND"),
 
+    ("post", "/api/v1/reservations", dict(headers=BROWSER), 302, None),
     ("post", "/api/v1/reservations", dict(), 403, "ADMISSION_REQUIRED"),
     ("post", "/api/v1/reservations", dict(at="/dead", first={}), 503, "SERVICE_UNAVAILABLE"),
     ("get", "/api/v1/reservations", dict(headers=BROWSER), 302, None),
