@@ -7,6 +7,7 @@ pass with everything that could be taken for a protected page.
 """
 
 import itertools
+import random
 import re
 import socket
 from pathlib import Path
@@ -223,6 +224,42 @@ def test_every_request_of_the_table_gets_what_it_says_and_the_shop_sees_no_more(
         if any(problems):
             wrong.append(f"{who}: {target}: {answer.status} {answer.body[:80]!r}, the shop saw {seen}")
     assert not wrong, f"{len(wrong)} of {len(rows)}:\n" + "\n".join(wrong[:40])
+
+
+# What may be put anywhere into a path: whatever two readers might disagree about.
+ODD = ["%20", "%09", "%0a", "%0d", "%1f", "%7f", "%00", "%c2%a0", "%e3%80%80", "%e2%80%8b", "%c0%ae", ".", "..", "%2e", "%2e%2e", "/", "//", "/./",
+       "/../", "%2f", "%5c", "\\", ";", ";a=b", "%3b", "%25", "%252f", "%2565", "?", "#", "%23", "%3f", "%u0065", "~", "*", "+", "@", ":", "A"]
+BEFORE = ["/health", "/health/..", "/api/v1/auth", "/api/v1/auth/..", "/api/v1/stats/../../..", "/x/..", "/queue/..", "/events", "/."]
+BEHIND = ["/my", "/../my", "/x", "/", "?a", "/%2e%2e/seats", ".json"]
+
+
+def spoilt(dice, path):
+    """Another way to write it, or something else."""
+    for _ in range(dice.randint(1, 3)):
+        at = dice.randrange(len(path) + 1)
+        path = dice.choice([
+            lambda: path[:at] + dice.choice(ODD) + path[at:], lambda: path[:at] + dice.choice(ODD) + path[at:],
+            lambda: path[:at] + "".join(f"%{ord(c):02x}" for c in path[at:at + 1] if c.isalpha()) + path[at + 1:],
+            lambda: "".join(dice.choice((c.upper(), c)) for c in path),
+            lambda: dice.choice(BEFORE) + path, lambda: path + dice.choice(BEHIND),
+        ])()
+    return path if path.startswith("/") else "/" + path
+
+
+def test_five_thousand_random_ways_to_write_a_protected_page_lead_nowhere(server, shop):
+    dice = random.Random(42)
+    for _ in range(5000):
+        target = spoilt(dice, dice.choice(["/events/42", "/api/v1/seats", "/api/reservations", "/api/v1/tickets/9", "/api/v1/admin/x"]))
+        exchange(server, f"GET {target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode())
+    assert len(shop.seen) > 500, "those that were spoilt altogether"
+    for visit in shop.seen:
+        assert_gated(visit, server.admin_tokens["ops"])
+
+
+def test_no_header_takes_another_path_than_the_requests(server, shop):
+    for name in ("X-Original-URL", "X-Rewrite-URL", "x-original-url"):
+        assert send(server, "/health", {name: "/events/42"}).status == 200
+        assert shop.seen.pop().header_all(name) == []
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
