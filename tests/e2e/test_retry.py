@@ -13,13 +13,16 @@ from weirtest.breaker import BREAKER, CALM, LAVISH, breaker, front, is_refusal, 
 from weirtest.sick_shop import answer, drop, first, hang, status
 
 
+SLOW = "location /slow/ { proxy_read_timeout 500ms; proxy_pass http://shop; }"
+
+
 def test_what_can_be_tried_again_is(front, shop):
-    server = front(upstream=f"{CALM} weir_retry times=2 wait=20ms {LAVISH};", timeout="100ms")
+    server = front(upstream=f"{CALM} weir_retry times=2 wait=20ms {LAVISH};", server=SLOW)
     client = server.client()
     for number, sick in enumerate([status(500), status(502), status(503), status(504), drop, hang]):
         for method in ("GET", "HEAD", "OPTIONS"):
             shop.health = first(2, sick)
-            path = f"/{method}/{number}"
+            path = f"/{'slow/' if sick is hang else ''}{method}/{number}"
             said = client.request(method, path, headers={"X-Request-ID": "one"})
             assert said.status == 200, (method, number)
             assert method == "HEAD" or said.body == f"the shop, {method} {path}".encode()
@@ -31,12 +34,12 @@ def test_what_can_be_tried_again_is(front, shop):
 
 
 def test_nothing_else_is_tried_again(front, shop):
-    server = front(upstream=f"{CALM} weir_retry times=2 wait=1ms {LAVISH};", timeout="100ms")
+    server = front(upstream=f"{CALM} weir_retry times=2 wait=1ms {LAVISH};", server=SLOW)
     client = server.client()
     for number, sick in enumerate([status(500), status(503), drop, hang]):
         for method in ("POST", "PATCH", "PUT", "DELETE", "SEARCH"):
             shop.health = first(1, sick)
-            path = f"/{method}/{number}"
+            path = f"/{'slow/' if sick is hang else ''}{method}/{number}"
             said = client.request(method, path, body="order=1")
             assert said.status >= 500, (method, number)
             assert [visit.body for visit in shop.asked(path)] == [b"order=1"], "exactly once"
@@ -188,7 +191,7 @@ def test_nobody_is_lost_while_the_shop_restarts(front, shop):
 
 
 def test_what_is_being_retried_when_the_breaker_opens_is_refused(front, shop):
-    server = front(upstream="weir_breaker open=1h; weir_retry times=3 wait=400ms;")
+    server = front(upstream="weir_breaker open=1h; weir_retry times=3 wait=3s;")
     shop.kill()
     said = []
     visitor = threading.Thread(target=lambda: said.append(server.client().get("/")))
@@ -200,7 +203,7 @@ def test_what_is_being_retried_when_the_breaker_opens_is_refused(front, shop):
 
 
 def test_nobody_retries_for_a_client_who_went_away(front, shop):
-    server = front(upstream=f"{CALM} weir_retry times=1 wait=300ms;")
+    server = front(upstream=f"{CALM} weir_retry times=1 wait=1s;")
     shop.health = status(500)
     with socket.create_connection(("127.0.0.1", server.port)) as visitor:
         visitor.sendall(b"GET /gone HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -297,7 +300,7 @@ def test_a_body_of_unknown_length_is_sent_again_as_a_whole(front, shop, version)
 
 def test_nobody_retries_for_an_http_2_client_who_went_away(front, shop):
     port = free_port()
-    server = front(upstream=f"{CALM} weir_retry times=1 wait=300ms;", shop=f"""
+    server = front(upstream=f"{CALM} weir_retry times=1 wait=1s;", shop=f"""
         listen 127.0.0.1:{port} http2;
         location / {{ proxy_pass http://shop; }}
     """)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """An nginx with a breaker before a shop that fails as it is told to. The fixtures are for tests to import."""
 
+import re
+
 import pytest
 
 from .sick_shop import SickShop
 from .wait import wait_until
 
 # As by default, but for the times.
-BREAKER = "weir_breaker requests=10 window=10s failed=60% open=1s trials=3;"
+BREAKER = "weir_breaker requests=10 window=10s failed=60% open=2s trials=3;"
 CALM = "weir_breaker requests=1000000;"  # never opens here
 LAVISH = "burst=10000"  # a budget that is no limit here
 
@@ -37,7 +39,7 @@ def shop():
 def front(weir, shop):
     """An nginx before the shop."""
 
-    def make(upstream=BREAKER, timeout="300ms", http="", server="", **kwargs):
+    def make(upstream=BREAKER, timeout="10s", http="", server="", **kwargs):
         server = weir(http=HTTP.format(port=shop.port, upstream=upstream, timeout=timeout, http=http),
                       server=SERVER.format(server=server), admin=["ops"], **kwargs)
         server.expect_in_log(r"\[crit\].*(reset|refused|Connection)")
@@ -65,9 +67,16 @@ def open_it(server, path="/", method="GET"):
 
 
 def closes(server, path="/"):
-    """Asks until it is closed again."""
+    """Asks until it is closed again; whoever opened it for longer than a test lasts is overruled."""
+    if "open=1h" in server.parts["http"]:
+        set_open(server, "100ms")
     client = server.client()
     wait_until(lambda: client.get(path).status == 200 and breaker(server)["state"] == "closed", 20, "the breaker closed")
+
+
+def set_open(server, time):
+    server.write_conf(http=re.sub(r"open=\w+", f"open={time}", server.parts["http"]))
+    server.reload()
 
 
 def statuses(answers):
