@@ -20,6 +20,7 @@ struct verify_conf {
 };
 
 static ngx_int_t verify_handler(ngx_http_request_t *r);
+static void variables_forget(ngx_http_request_t *r);
 static ngx_int_t address_set(ngx_http_request_t *r, ngx_str_t address);
 static ngx_uint_t method_of(struct span name);
 static char *header_note(ngx_conf_t *cf, struct verify_conf *verify, ngx_str_t variable);
@@ -104,7 +105,15 @@ static ngx_int_t verify_handler(ngx_http_request_t *r)
     if (address_set(r, address) != NGX_OK)
         return NGX_DONE;
     r->main->count--;
+    variables_forget(r);
     return ngx_http_internal_redirect(r, &r->uri, &r->args);
+}
+
+/* What was looked up for the question ($request_uri, a map of it) is something else for the address that it is about. */
+static void variables_forget(ngx_http_request_t *r)
+{
+    const ngx_http_core_main_conf_t *core = ngx_http_get_module_main_conf(r, ngx_http_core_module);
+    ngx_memzero(r->variables, core->variables.nelts * sizeof(ngx_http_variable_value_t));
 }
 
 /* As nginx itself sets the address of a request over HTTP/2. NGX_ERROR: the request is refused already. */

@@ -24,6 +24,7 @@ ROOMS = {
     "lobby:42": f"tier=1 {FAST}", "42": FAST, "lobby:43": f"tier=1 {FAST}", "43": FAST,
     "lobby:44": "tier=1 mode=hold", "44": "mode=hold",
 }
+VERIFY = "location = /verify { weir_gate off; weir_verify $http_x_forwarded_uri redirect=off; }"
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate"}
 
 
@@ -37,7 +38,7 @@ def shop():
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, shop):
     server = Nginx(tmp_path_factory.mktemp("matrix") / "nginx", rooms=ROOMS, api=False, admin=["ops"],
-                   http=f"upstream shop {{ server 127.0.0.1:{shop.port}; }}", server=f"include {SAMPLES}/gate-matrix.conf;")
+                   http=f"upstream shop {{ server 127.0.0.1:{shop.port}; }}", server=f"include {SAMPLES}/gate-matrix.conf; {VERIFY}")
     yield server.start()
     server.stop()
 
@@ -254,6 +255,18 @@ def test_five_thousand_random_ways_to_write_a_protected_page_lead_nowhere(server
     assert len(shop.seen) > 500, "those that were spoilt altogether"
     for visit in shop.seen:
         assert_gated(visit, server.admin_tokens["ops"])
+
+
+def test_forward_auth_says_of_each_path_what_the_gate_does_with_it(server, shop):
+    dice = random.Random(43)
+    answers = {200: 200, 400: 400, 403: 401, 404: 404}
+    for _ in range(1000):
+        target = spoilt(dice, dice.choice(["/events/42", "/api/v1/seats", "/api/reservations/my", "/health", "/"]))
+        status = send(server, target).status
+        shop.seen.clear()
+        said = send(server, "/verify", {"X-Forwarded-Uri": target}).status
+        assert said == answers[status], (target, status, said)
+        assert list(shop.seen) == []
 
 
 def test_no_header_takes_another_path_than_the_requests(server, shop):

@@ -18,6 +18,9 @@ SERVER = """
         location = /verify-401 {{ weir_verify $http_x_forwarded_uri redirect=off; }}
         location / {{ proxy_pass http://127.0.0.1:{shop}; }}
         location /free/ {{ weir_gate off; proxy_pass http://127.0.0.1:{shop}; }}
+        set $asked $request_uri$event_of_map;
+        if ($request_uri ~ "dots\\.\\.") {{ return 404; }}
+        location /mapped/ {{ weir_gate room=$event_of_map; proxy_pass http://127.0.0.1:{shop}; }}
         location = /ask-inward {{ internal; weir_verify $request_uri; }}
         location /inward/ {{ auth_request /ask-inward; proxy_pass http://127.0.0.1:{shop}; }}
         location /held/ {{ weir_gate room=held; proxy_pass http://127.0.0.1:{shop}; }}
@@ -30,6 +33,7 @@ SERVER = """
 """
 # Another proxy, as an nginx that knows nothing of gates.
 OTHER = """
+    map $request_uri $event_of_map {{ ~^/mapped/(?<mapped>[^/]+) $mapped; default none; }}
     server {{
         listen unix:{dir}/other.sock;
         location / {{
@@ -209,6 +213,14 @@ def test_another_proxy_asks_before_it_forwards(server, shop):
     [visit] = shop.seen
     assert visit.body == '{"a": 1}' and visit.header_all("X-Weir-User")[0].startswith("v-")
     assert visit.header_all("X-Weir-Room") == ["hall"]
+
+
+def test_what_was_looked_up_for_the_question_does_not_count_for_what_it_is_about(server):
+    """The server's own lines look at $request_uri before the question is understood, and again for the address."""
+    assert ask(server.api(), "/free/dots..").status == 404
+    assert ask(server.api(), "/free/dots").status == 200
+    assert ask(entered(server), "/mapped/hall/x").status == 200
+    assert ask(entered(server), "/mapped/held/x").status == 401
 
 
 def test_a_question_of_this_very_server_is_refused_and_nothing_is_served(server, shop):
