@@ -109,16 +109,17 @@
               "off", "http, server, location",                                                             \
               NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                 \
               NGX_HTTP_LOC_CONF_OFFSET, gate_directive,                                                    \
-              "Lets only living passes of these rooms through (up to four; a variable may be a capture "   \
-              "of the location's regular expression), of this tier at least, or of the one that the "      \
-              "room gives. `room=*` takes a pass of any room: the shop is told which, and has to see "     \
-              "that it is the right one. The pass comes in the header x-queue-entry-token, in the "        \
-              "room's cookie, as `Authorization: Bearer`, or in the field FIELD of a JSON body of up to "  \
-              "16 KiB. A browser's navigation without one joins the first room: where there is room it "   \
-              "goes through, and the answer sets the pass; else it is sent to the waiting page (PREFIX "   \
-              "and the room's name; PREFIX is `/queue/` if not said; with a variable in it, it is the "    \
-              "whole path). Any other request without one gets 403. Gate the server as a whole and "       \
-              "switch it off where the way is free. What goes on to the shop carries X-Weir-Room, "        \
+              "Lets only living passes of these rooms through (up to four; a variable may be a named "     \
+              "capture of the location's regular expression), of this tier at least, or of the one "       \
+              "that the room gives. `room=*` takes a pass of any room: the shop is told which, and "       \
+              "has to see that it is the right one. The pass comes in the header x-queue-entry-token, "    \
+              "in the room's cookie, as `Authorization: Bearer`, or in the field FIELD of a JSON body "    \
+              "of up to 16 KiB. A browser's navigation without one joins the first room: where there "     \
+              "is room it goes through, and the answer sets the pass; else it is sent to the waiting "     \
+              "page (PREFIX and the room's name; PREFIX is `/queue/` if not said; with a variable in "     \
+              "it, it is the whole path). Any other request without one gets 403. Gate the server as "     \
+              "a whole and switch it off where the way is free. What goes on to the shop carries "         \
+              "X-Weir-Room, "                                                                              \
               "X-Weir-User, X-Weir-Session and X-Weir-Tier; whatever a client sent under such names is "   \
               "removed. (`return` answers before any gate is reached: what it says is for everybody.) "    \
               "`$weir_gate` says how a request fared, for the access log.")                                \

@@ -18,6 +18,7 @@ struct gate_mention {
 
 static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t word);
 static char *gate_room(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t room);
+static bool has_numbered_capture(ngx_str_t text);
 static char *gate_tier(struct gate_conf *gate, ngx_str_t tier);
 static char *gate_page(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t page);
 static char *gate_field(struct gate_conf *gate, ngx_str_t field);
@@ -67,12 +68,25 @@ static char *gate_room(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t room)
         return "needs room=NAME, room=$variable, room=* or off";
     if (gate->room_count == GATE_ROOMS_MAX)
         return "takes no more than 4 rooms";
+    if (has_numbered_capture(room))
+        return "takes a capture by its name, as of (?<event>[\\w-]+): $1 is that of whichever expression was "
+               "tried last, be it on a header";
     ngx_http_compile_complex_value_t compile = {
         .cf = cf, .value = &room, .complex_value = &gate->rooms[gate->room_count]};
     if (ngx_http_compile_complex_value(&compile) != NGX_OK)
         return NGX_CONF_ERROR;
     gate->room_count++;
     return NGX_CONF_OK;
+}
+
+static bool has_numbered_capture(ngx_str_t text)
+{
+    for (size_t i = 0; i + 1 < text.len; i++) {
+        size_t at = i + 1 + (text.data[i + 1] == '{');
+        if (text.data[i] == '$' && at < text.len && text.data[at] >= '0' && text.data[at] <= '9')
+            return true;
+    }
+    return false;
 }
 
 static char *gate_tier(struct gate_conf *gate, ngx_str_t tier)

@@ -177,6 +177,8 @@ def test_the_secret_file_is_found_beside_the_configuration(weir):
     ("weir_gate room=room room=*;", ["no other room"]),
     ("weir_gate room=room room=a room=b room=c room=d;", ["4 rooms"]),
     ("weir_gate room=room turn=2;", ["knows tier=N"]),
+    ("weir_gate room=$1;", ["by its name"]),
+    ("weir_gate room=room room=lobby:${2};", ["by its name"]),
     ("weir_bypass on;", ["variables"]),
     ("weir_bypass $a 1;", ["variables"]),
     ("weir_when_down maybe;", ["closed, signed or open"]),
