@@ -28,8 +28,9 @@
 #define WINDOW_ANSWERS 20
 
 #define LAG_LEAST_MS   5000
-#define GROW_PERCENT   15  /* per lag; half of it near the rate at which there was trouble */
-#define RISING_PERCENT 120 /* of the mean age a lag ago: not everybody has made himself felt yet */
+#define LAG_MOST_MS    600000 /* whoever stays for hours and asks a lot must not stop the pace for hours */
+#define GROW_PERCENT   15     /* per lag; half of it near the rate at which there was trouble */
+#define RISING_PERCENT 120    /* of the mean age a lag ago: not everybody has made himself felt yet */
 #define BACK_PERCENT   93
 #define STILL_PERCENT  80 /* of what the shop seemed to be able to a window ago */
 #define NEAR_PERCENT   80 /* of the target: no faster */
@@ -57,6 +58,7 @@ static void begin(struct follow *follow, const struct settings *settings);
 static uint32_t times_index(uint32_t ms);
 static uint32_t times_end(uint32_t index);
 static bool window_is_over(const struct follow *follow);
+static void window_forget(struct follow *follow, uint32_t left_alone_ms);
 static struct window window_take(struct follow *follow);
 static void lag_learn(struct follow *follow, const struct window *window);
 static void floor_learn(struct follow *follow, const struct settings *settings, const struct window *window);
@@ -98,13 +100,13 @@ static uint32_t lag_ms(const struct follow *follow)
 void shop_report_add(struct shop_report *report, uint32_t first_byte_ms, uint32_t age_sec)
 {
     report->times[times_index(first_byte_ms)]++;
-    report->ages_sec += age_sec;
+    report->ages_sec += least(age_sec, LAG_MOST_MS / 1000);
 }
 
 void shop_report_add_failure(struct shop_report *report, uint32_t age_sec)
 {
     report->failures++;
-    report->ages_sec += age_sec;
+    report->ages_sec += least(age_sec, LAG_MOST_MS / 1000);
 }
 
 void shop_report_left_alone(struct shop_report *report, uint32_t ms)
@@ -148,6 +150,9 @@ void follow_init(struct follow *follow, const struct settings *settings)
 
 void follow_change(struct follow *follow, const struct settings *before, const struct settings *after)
 {
+    /* A window of the other pace was never looked at, and nobody would thaw a fixed one. */
+    if (before->pace != after->pace)
+        window_forget(follow, 0);
     if (before->pace != after->pace || before->rate_milli != after->rate_milli)
         begin(follow, after);
     else if (after->pace == PACE_AUTO)
@@ -187,6 +192,8 @@ bool follow_advance(struct follow *follow, const struct settings *settings, uint
         window_take(follow);
         return false;
     }
+    if (follow->reason == FOLLOW_FROZEN)
+        follow->reason = FOLLOW_RECOVERING;
     if (!window_is_over(follow))
         return false;
     struct window window = window_take(follow);
@@ -234,10 +241,16 @@ static bool window_is_over(const struct follow *follow)
             good_answers(&follow->seen) + follow->seen.failures >= WINDOW_ANSWERS);
 }
 
-/* The time within which 95 of 100 are. */
+static void window_forget(struct follow *follow, uint32_t left_alone_ms)
+{
+    follow->seen = (struct shop_report){.left_alone_ms = left_alone_ms};
+    follow->window_ms = follow->calls = 0;
+}
+
+/* The time within which 95 of 100 are; of fewer than 20, all but one. */
 static uint32_t time_of_most(const struct shop_report *seen, uint64_t good)
 {
-    uint64_t wanted = (good * 95 + 99) / 100, found = 0;
+    uint64_t wanted = least((good * 95 + 99) / 100, most(good - 1, 1)), found = 0;
     uint32_t index = 0;
 
     while (index < SHOP_TIMES - 1 && (found += seen->times[index]) < wanted)
@@ -254,12 +267,11 @@ static struct window window_take(struct follow *follow)
     if (window.good > 0)
         window.time_ms = time_of_most(seen, window.good);
     if (window.answers > 0) {
-        window.age_ms = (uint32_t)least(seen->ages_sec * 1000 / window.answers, 1000 * 86400);
+        window.age_ms = (uint32_t)least(seen->ages_sec * 1000 / window.answers, LAG_MOST_MS);
         follow->time_ms = window.time_ms;
         follow->failed_permille = (uint32_t)(seen->failures * 1000ULL / window.answers);
     }
-    *seen = (struct shop_report){.left_alone_ms = seen->left_alone_ms};
-    follow->window_ms = follow->calls = 0;
+    window_forget(follow, seen->left_alone_ms);
     return window;
 }
 
@@ -292,25 +304,36 @@ static void floor_learn(struct follow *follow, const struct settings *settings, 
     uint32_t part = follow->rate_milli <= settings->rate_min_milli ? FLOOR_RISE_SOON : FLOOR_RISE;
     uint64_t risen_us = follow->floor_us + follow->floor_us / part * window->ms / 1000 + 1;
 
-    if (window->good > 0)
-        follow->floor_us = (uint32_t)(follow->floor_us == 0 ? time_us : least(time_us, risen_us));
+    if (window->good == 0)
+        return;
+    if (follow->floor_us == 0)
+        risen_us = time_us;
+    /* A few answers, be they ever so fast, are no measure of all that a shop does. */
+    uint64_t fall_us = risen_us - least(time_us, risen_us);
+    fall_us = fall_us * least(window->good, WINDOW_ANSWERS) / WINDOW_ANSWERS;
+    follow->floor_us = (uint32_t)(risen_us - fall_us);
 }
 
-/* One failure alone proves nothing, be there ever so few answers. */
+/* One failure or one slow answer alone proves nothing, be there ever so few. */
 static bool fails_more_than(const struct follow *follow, const struct window *window, uint32_t permille)
 {
     return window->answers - window->good > 1 && follow->failed_permille > permille;
 }
 
+static bool is_slower_than(const struct window *window, uint64_t ms)
+{
+    return window->good > 1 && window->time_ms > ms;
+}
+
 static bool is_bad(const struct follow *follow, const struct window *window, uint32_t target_ms)
 {
-    return fails_more_than(follow, window, BAD_PERMILLE) || window->time_ms > target_ms;
+    return fails_more_than(follow, window, BAD_PERMILLE) || is_slower_than(window, target_ms);
 }
 
 static bool is_worse(const struct follow *follow, const struct window *window, uint32_t target_ms)
 {
     return fails_more_than(follow, window, WORSE_PERMILLE) ||
-           (window->good > 0 && window->time_ms > WORSE_TARGETS * (uint64_t)target_ms);
+           is_slower_than(window, WORSE_TARGETS * (uint64_t)target_ms);
 }
 
 static uint32_t per_sec_milli(uint64_t count, uint32_t ms)
@@ -356,14 +379,16 @@ static void drain(struct follow *follow, const struct window *window)
     follow->can_milli = (uint32_t)least(most(follow->can_milli, can_milli), follow->before_milli);
     follow->trouble_milli = follow->can_milli;
     follow->rate_milli = percent_of(percent, follow->can_milli);
+    follow->hold_ms = lag_ms(follow);
     say_why(follow);
 }
 
 static void back_off(struct follow *follow)
 {
     say_why(follow);
-    if (follow->hold_ms > 0 || follow->is_draining)
+    if (follow->hold_ms > 0)
         return;
+    follow->is_draining = false; /* what it can do was taken to be more than it is */
     follow->trouble_milli = follow->rate_milli;
     follow->rate_milli = percent_of(BACK_PERCENT, follow->rate_milli);
     follow->hold_ms = lag_ms(follow);

@@ -82,7 +82,10 @@ struct follow {
 /* From `rate` on. */
 void follow_init(struct follow *follow, const struct settings *settings);
 
-/* What is known of the shop stays. The rate begins anew where `pace` or `rate` is another, and keeps to the new bounds. */
+/*
+ * What is known of the shop stays. The rate begins anew where `pace` or `rate` is another, and keeps to the new bounds. Another
+ * `pace` also ends a freeze.
+ */
 void follow_change(struct follow *follow, const struct settings *before, const struct settings *after);
 
 void follow_count_call(struct follow *follow, struct memory *memory);

@@ -656,7 +656,8 @@ bool room_is_at_rest(const struct room *room)
     if (room->clock_ms < room->calls_from_ms || room->clock_ms < room->returns_until_ms)
         return false;
     return room->keys.by_scope.entries == 0 && pace_is_full(&room->pace, &room->paced) &&
-           line_pages(&room->dead_line, &room->memory) == 0 && map_pages(&room->dead_holders) == 0;
+           !follow_is_frozen(&room->follow) && line_pages(&room->dead_line, &room->memory) == 0 &&
+           map_pages(&room->dead_holders) == 0;
 }
 
 /* ---- looking at it ---- */

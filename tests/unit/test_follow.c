@@ -501,6 +501,136 @@ static void nobody_is_called_while_a_breaker_leaves_the_shop_alone(void **state)
     rig_free(&rig);
 }
 
+/* An operator who takes the pace into their own hands while the breaker is open. */
+static void a_frozen_pace_that_is_fixed_calls_again(void **state)
+{
+    struct settings settings = settings_of(PACE_AUTO, 10, 100);
+    struct rig rig = rig_new(64, &settings);
+    struct shop_report report = {.left_alone_ms = 30000};
+    (void)state;
+
+    for (uint64_t who = 0; who < 1000; who++)
+        rig_place(&rig, who);
+    room_shop(rig.room, &report);
+    settings.pace = PACE_FIXED;
+    room_set_settings(rig.room, &settings, true);
+    uint64_t calls = room_figures(rig.room).calls;
+    rig_pass(&rig, 2000);
+    assert_in_range(room_figures(rig.room).calls, calls + 15, calls + 25);
+    rig_free(&rig);
+}
+
+static void an_empty_room_is_not_at_rest_before_it_may_call_again(void **state)
+{
+    struct settings settings = settings_of(PACE_AUTO, 10, 100);
+    struct rig rig = rig_new(64, &settings);
+    struct shop_report report = {.left_alone_ms = 30000};
+    (void)state;
+
+    assert_true(room_is_at_rest(rig.room));
+    room_shop(rig.room, &report);
+    rig_pass(&rig, 29900);
+    assert_false(room_is_at_rest(rig.room));
+    rig_pass(&rig, 100);
+    assert_true(room_is_at_rest(rig.room));
+    assert_int_not_equal(room_figures(rig.room).pace_reason, FOLLOW_FROZEN);
+    rig_free(&rig);
+}
+
+static void calls_at_a_fixed_pace_say_nothing_about_one_that_follows(void **state)
+{
+    struct bench *bench = bench_new(100, 1000);
+    struct settings fixed = bench->settings;
+    struct shop_report report = {0};
+    (void)state;
+
+    fixed.pace = PACE_FIXED;
+    follow_change(&bench->follow, &bench->settings, &fixed);
+    for (int i = 0; i < 100; i++)
+        calls_happen(bench);
+    follow_change(&bench->follow, &fixed, &bench->settings);
+    for (int i = 0; i < 100; i++)
+        shop_report_add(&report, 20, 1);
+    follow_take(&bench->follow, &report);
+    follow_advance(&bench->follow, &bench->settings, 1000);
+    assert_int_equal(bench->follow.reason, FOLLOW_UNUSED);
+    assert_int_equal(bench->follow.rate_milli, 100000);
+    bench_free(bench);
+}
+
+static void one_slow_answer_among_few_changes_nothing(void **state)
+{
+    struct bench *bench = bench_new(5, 1000);
+    (void)state;
+
+    seconds_pass(bench, 20, 2, 20, 0);
+    for (uint32_t few = 1; few <= 19; few += 6) {
+        uint32_t before = bench->follow.rate_milli;
+        struct shop_report report = {0};
+        for (uint32_t i = 1; i < few; i++)
+            shop_report_add(&report, 20, 1);
+        shop_report_add(&report, 30000, 1);
+        follow_take(&bench->follow, &report);
+        follow_advance(&bench->follow, &bench->settings, 5000);
+        assert_true(bench->follow.rate_milli >= before);
+    }
+    bench_free(bench);
+}
+
+/* A picture or two in a quiet moment. */
+static void a_few_fast_answers_do_not_change_what_is_expected_of_the_shop(void **state)
+{
+    struct bench *bench = bench_new(100, 1000);
+    struct shop_report report = {0};
+    (void)state;
+
+    seconds_pass(bench, 10, 100, 200, 0);
+    uint32_t target_ms = follow_target_ms(&bench->follow, &bench->settings);
+    shop_report_add(&report, 1, 1);
+    shop_report_add(&report, 1, 1);
+    follow_take(&bench->follow, &report);
+    follow_advance(&bench->follow, &bench->settings, 5000);
+    assert_in_range(follow_target_ms(&bench->follow, &bench->settings), target_ms * 8 / 10, target_ms);
+    seconds_pass(bench, 3, 100, 20, 0);
+    assert_true(follow_target_ms(&bench->follow, &bench->settings) < 130);
+    bench_free(bench);
+}
+
+/* Who asks most is heard most: somebody who came in the morning and now asks all the time. */
+static void nobody_who_stays_for_hours_keeps_the_pace_from_changing(void **state)
+{
+    struct bench *bench = bench_new(100, 1000);
+    struct shop_report report;
+    (void)state;
+
+    for (uint32_t second = 0; second < 3000; second++) {
+        report = (struct shop_report){0};
+        for (int i = 0; i < 100; i++)
+            shop_report_add(&report, second < 60 ? 20 : 160, 10 * 3600);
+        follow_take(&bench->follow, &report);
+        calls_happen(bench);
+        follow_advance(&bench->follow, &bench->settings, 1000);
+    }
+    assert_true(bench->follow.rate_milli < 85000);
+    bench_free(bench);
+}
+
+static void a_shop_that_stays_too_slow_after_the_worst_is_over_is_given_less(void **state)
+{
+    struct bench *bench = bench_new(100, 1000);
+    (void)state;
+
+    seconds_pass(bench, 10, 100, 100, 0);
+    seconds_pass(bench, 1, 100, 1000, 0);
+    uint32_t drained = bench->follow.rate_milli;
+    seconds_pass(bench, 60, 100, 300, 0);
+    assert_true(bench->follow.rate_milli < drained / 2);
+    uint32_t before = bench->follow.rate_milli;
+    seconds_pass(bench, 1, 100, 100, 0);
+    assert_true(bench->follow.rate_milli <= before);
+    bench_free(bench);
+}
+
 static void a_fixed_pace_cares_for_no_report(void **state)
 {
     struct settings settings = settings_of(PACE_FIXED, 10, 0);
@@ -557,7 +687,7 @@ static void the_time_of_95_of_100_is_right_to_a_fifth(void **state)
 
     for (int round = 0; round < 500; round++) {
         struct bench *bench = bench_new(100, 1000);
-        uint32_t count = 1 + dice_below(&dice, 1000), scale = 1 + dice_below(&dice, 15);
+        uint32_t count = 20 + dice_below(&dice, 981), scale = 1 + dice_below(&dice, 15);
         struct shop_report report = {0};
         for (uint32_t i = 0; i < count; i++) {
             times[i] = dice_below(&dice, 1U << scale);
@@ -610,6 +740,13 @@ int main(void)
         cmocka_unit_test(it_waits_while_those_let_in_have_not_all_made_themselves_felt),
         cmocka_unit_test(a_shop_that_became_slower_for_good_is_well_again_some_day),
         cmocka_unit_test(nobody_is_called_while_a_breaker_leaves_the_shop_alone),
+        cmocka_unit_test(a_frozen_pace_that_is_fixed_calls_again),
+        cmocka_unit_test(an_empty_room_is_not_at_rest_before_it_may_call_again),
+        cmocka_unit_test(calls_at_a_fixed_pace_say_nothing_about_one_that_follows),
+        cmocka_unit_test(one_slow_answer_among_few_changes_nothing),
+        cmocka_unit_test(a_few_fast_answers_do_not_change_what_is_expected_of_the_shop),
+        cmocka_unit_test(nobody_who_stays_for_hours_keeps_the_pace_from_changing),
+        cmocka_unit_test(a_shop_that_stays_too_slow_after_the_worst_is_over_is_given_less),
         cmocka_unit_test(a_fixed_pace_cares_for_no_report),
         cmocka_unit_test(new_settings_begin_anew_or_keep_to_the_new_bounds),
         cmocka_unit_test(the_time_of_95_of_100_is_right_to_a_fifth),
