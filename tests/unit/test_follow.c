@@ -4,6 +4,7 @@
  * a second as it can at the time, and gives up on those it has kept waiting for 5 s. What it can is halved and comes back.
  */
 #include "rig.h"
+#include "tape.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -631,6 +632,30 @@ static void a_shop_that_stays_too_slow_after_the_worst_is_over_is_given_less(voi
     bench_free(bench);
 }
 
+/* What it had learnt is gone; what its credit was at a far higher rate must not count at the one it begins with. */
+static void a_recovered_room_begins_at_its_rate_with_no_more_credit_than_that_allows(void **state)
+{
+    struct settings settings = settings_of(PACE_AUTO, 10, 1000);
+    struct rig rig = rig_new(64, &settings);
+    struct tape snapshot = {0};
+    (void)state;
+
+    rig.room->follow.rate_milli = rig.room->paced.rate_milli = 900000;
+    rig_pass(&rig, 5000);
+    assert_true(rig.room->pace.credit > 100 * 1000000);
+    tape_snapshot(&snapshot, rig.room);
+    struct copy copy = copy_recovered(64, &snapshot, &(struct tape){0}, 0);
+    copy_wake(&copy);
+    assert_int_equal(room_figures(copy.rig.room).rate_milli, 10000);
+    assert_int_equal(room_figures(copy.rig.room).pace_reason, FOLLOW_BEGIN);
+    assert_true(copy.rig.room->pace.credit <= 2 * 1000000);
+    settings.rate_max_milli = 50000;
+    assert_int_equal(rig_set(&copy.rig, &settings), ERROR_NONE);
+    copy_free(&copy);
+    tape_free(&snapshot);
+    rig_free(&rig);
+}
+
 static void a_fixed_pace_cares_for_no_report(void **state)
 {
     struct settings settings = settings_of(PACE_FIXED, 10, 0);
@@ -747,6 +772,7 @@ int main(void)
         cmocka_unit_test(a_few_fast_answers_do_not_change_what_is_expected_of_the_shop),
         cmocka_unit_test(nobody_who_stays_for_hours_keeps_the_pace_from_changing),
         cmocka_unit_test(a_shop_that_stays_too_slow_after_the_worst_is_over_is_given_less),
+        cmocka_unit_test(a_recovered_room_begins_at_its_rate_with_no_more_credit_than_that_allows),
         cmocka_unit_test(a_fixed_pace_cares_for_no_report),
         cmocka_unit_test(new_settings_begin_anew_or_keep_to_the_new_bounds),
         cmocka_unit_test(the_time_of_95_of_100_is_right_to_a_fifth),

@@ -428,6 +428,41 @@ static void tick(struct rig *rig)
     room_tick(rig->room, 100);
 }
 
+static void set_follow(struct rig *rig)
+{
+    struct settings settings = *room_settings(rig->room);
+
+    settings.pace = PACE_AUTO;
+    settings.rate_milli = 20000;
+    settings.rate_max_milli = 100000;
+    rig_set(rig, &settings);
+}
+
+static void a_pace_that_follows(struct rig *rig)
+{
+    one_active(rig);
+    set_follow(rig);
+}
+
+static void report_slow_shop(struct rig *rig)
+{
+    struct shop_report report = {.times[40] = 30, .failures = 3, .left_alone_ms = 0};
+
+    room_shop(rig->room, &report);
+}
+
+/* With the next tick its window is over, and the rate another. */
+static void a_pace_about_to_fall(struct rig *rig)
+{
+    struct shop_report report = {.times[10] = 100};
+
+    a_pace_that_follows(rig);
+    room_shop(rig->room, &report);
+    rig_pass(rig, SEC);
+    report_slow_shop(rig);
+    rig_pass(rig, SEC - 100);
+}
+
 static void tick_a_second(struct rig *rig)
 {
     room_tick(rig->room, 1000);
@@ -640,6 +675,9 @@ static const struct scene scenes[] = {
     {"an end", 12, 1, one_active, end_first},
     {"more time for a session", 12, 1, one_active, extend_first},
     {"new settings", 12, 1, one_active, change_settings},
+    {"a pace that begins to follow", 12, 1, one_active, set_follow},
+    {"a report of the shop", 12, 1, a_pace_that_follows, report_slow_shop},
+    {"a tick that changes the pace", 12, 3, a_pace_about_to_fall, tick},
     {"a tick that calls", 12, 6, a_few_whose_turn_it_is, tick},
     {"a report of the shop", 12, 1, a_pace_that_follows_the_shop, tell_of_the_shop},
     {"a tick that slows down for the shop", 12, 2, a_failing_shop, tick_a_second},
