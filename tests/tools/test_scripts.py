@@ -136,13 +136,13 @@ END
 def test_a_unit_program_is_counted_by_what_it_reported(runner, program, passed, failed):
     write_script(Path("build/gcc/unit/test_x"), program)
     tally = runner.Tally()
-    runner.run_cmocka(tally, "gcc", "test_x")
+    runner.add_cmocka(tally, "gcc", "test_x", *runner.run_cmocka("gcc", "test_x"))
     assert (tally.passed, len(tally.failed)) == (passed, failed)
 
 
 def test_a_missing_unit_program_is_a_failure(runner):
     tally = runner.Tally()
-    runner.run_cmocka(tally, "gcc", "test_x")
+    runner.add_cmocka(tally, "gcc", "test_x", *runner.run_cmocka("gcc", "test_x"))
     assert (tally.passed, len(tally.failed)) == (0, 1)
 
 
