@@ -182,3 +182,15 @@ def test_every_test_that_guarantees_names_exists():
                 missing.append(name)
     assert not missing
     assert tests > 100
+
+
+def test_every_source_file_is_on_the_map():
+    """A row names files of one folder, which its first name says: `journal/frame`, `log`."""
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    mapped, folder = set(), ""
+    for row in text[text.index("## File map"):text.index("## Life of a request")].splitlines():
+        for name in re.findall(r"`([\w/]+)`", row.split("|")[1] if row.startswith("| `") else ""):
+            folder = name.split("/")[0] if "/" in name else folder
+            mapped.add(name if "/" in name else f"{folder}/{name}")
+    there = {str(path.relative_to(ROOT / "src").with_suffix("")) for path in (ROOT / "src").glob("*/*.[ch]")}
+    assert there == mapped
