@@ -67,21 +67,36 @@ static uint32_t clamp(uint32_t value, uint32_t lowest, uint32_t highest)
     return value < lowest ? lowest : value > highest ? highest : value;
 }
 
-static void tell_eta(const struct room *room, uint32_t waited_sec, struct standing *standing)
+/* Nobody is called before: after a loss, or while a breaker leaves the shop alone. */
+static uint32_t frozen_sec(const struct room *room)
 {
-    struct eta eta = estimate_eta(&room->estimate, &room->paced, &room->pace, standing->position);
-    uint32_t least_sec =
-        room->settings.min_wait_sec > waited_sec ? room->settings.min_wait_sec - waited_sec : 0;
-    uint32_t frozen_sec = room->clock_ms < room->calls_from_ms
-                              ? (uint32_t)((room->calls_from_ms - room->clock_ms + 999) / 1000)
-                              : 0;
+    uint64_t loss_ms = room->clock_ms < room->calls_from_ms ? room->calls_from_ms - room->clock_ms : 0;
+    uint64_t shop_ms = room->follow.seen.left_alone_ms;
 
-    if (least_sec < frozen_sec)
-        least_sec = frozen_sec;
+    return (uint32_t)(((loss_ms > shop_ms ? loss_ms : shop_ms) + 999) / 1000);
+}
 
-    standing->eta_sec = eta.sec < least_sec ? least_sec : eta.sec;
-    standing->eta_low_sec = eta.low_sec < least_sec ? least_sec : eta.low_sec;
-    standing->eta_high_sec = eta.high_sec < least_sec ? least_sec : eta.high_sec;
+static struct eta eta_of(const struct room *room, uint32_t position, uint32_t waited_sec)
+{
+    struct eta eta = estimate_eta(&room->estimate, &room->paced, &room->pace, position);
+    uint32_t min_wait_sec = room->settings.min_wait_sec;
+    uint32_t least_sec = min_wait_sec > waited_sec ? min_wait_sec - waited_sec : 0;
+
+    least_sec = clamp(frozen_sec(room), least_sec, UINT32_MAX);
+    return (struct eta){
+        .sec = clamp(eta.sec, least_sec, UINT32_MAX),
+        .low_sec = clamp(eta.low_sec, least_sec, UINT32_MAX),
+        .high_sec = clamp(eta.high_sec, least_sec, UINT32_MAX),
+    };
+}
+
+static void tell_eta(const struct room *room, struct standing *standing)
+{
+    struct eta eta = eta_of(room, standing->position, standing->waited_sec);
+
+    standing->eta_sec = eta.sec;
+    standing->eta_low_sec = eta.low_sec;
+    standing->eta_high_sec = eta.high_sec;
 }
 
 /*
@@ -110,7 +125,7 @@ static void look_waiting(const struct room *room, uint32_t count, const struct t
     must(rank > 0);
     standing->position = ticket->shown == 0 || rank < ticket->shown ? rank : ticket->shown;
     standing->waited_sec = seconds_since(room, ticket->joined);
-    tell_eta(room, standing->waited_sec, standing);
+    tell_eta(room, standing);
     standing->next_poll_sec = poll_interval(standing->eta_sec, count);
 }
 
@@ -180,7 +195,7 @@ static void look_inside(const struct room *room, const struct ticket *ticket, st
 
 struct eta standing_eta_of_newcomer(const struct room *room)
 {
-    return estimate_eta(&room->estimate, &room->paced, &room->pace, line_standing(&room->line) + 1);
+    return eta_of(room, line_standing(&room->line) + 1, 0);
 }
 
 uint32_t standing_retry_after(const struct room *room, enum error error)

@@ -502,6 +502,25 @@ static void nobody_is_called_while_a_breaker_leaves_the_shop_alone(void **state)
     rig_free(&rig);
 }
 
+static void an_estimate_knows_how_long_nobody_will_be_called(void **state)
+{
+    struct settings settings = settings_of(PACE_AUTO, 10, 100);
+    struct rig rig = rig_new(64, &settings);
+    struct shop_report report = {.left_alone_ms = 30000};
+    struct standing standing;
+    (void)state;
+
+    room_shop(rig.room, &report);
+    assert_int_equal(rig_join(&rig, 1, &standing), ERROR_NONE);
+    assert_false(standing.is_ready);
+    assert_in_range(standing.eta_sec, 30, 32);
+    assert_true(standing.eta_low_sec >= 30);
+    assert_in_range(room_figures(rig.room).newcomer_eta_sec, 30, 32);
+    rig_pass(&rig, 20000);
+    assert_in_range(room_figures(rig.room).newcomer_eta_sec, 10, 12);
+    rig_free(&rig);
+}
+
 /* An operator who takes the pace into their own hands while the breaker is open. */
 static void a_frozen_pace_that_is_fixed_calls_again(void **state)
 {
@@ -765,6 +784,7 @@ int main(void)
         cmocka_unit_test(it_waits_while_those_let_in_have_not_all_made_themselves_felt),
         cmocka_unit_test(a_shop_that_became_slower_for_good_is_well_again_some_day),
         cmocka_unit_test(nobody_is_called_while_a_breaker_leaves_the_shop_alone),
+        cmocka_unit_test(an_estimate_knows_how_long_nobody_will_be_called),
         cmocka_unit_test(a_frozen_pace_that_is_fixed_calls_again),
         cmocka_unit_test(an_empty_room_is_not_at_rest_before_it_may_call_again),
         cmocka_unit_test(calls_at_a_fixed_pace_say_nothing_about_one_that_follows),
