@@ -65,10 +65,9 @@ void worker_stay(bool stays)
 
 static void tick_on_timer(ngx_event_t *event)
 {
-    if (journal_is_ready()) {
-        shop_report_all();
+    shop_report_all();
+    if (journal_is_ready())
         engine->tick(engine, ngx_current_msec);
-    }
     journal_on_tick();
     ngx_add_timer(event, ROOM_TICK_MS);
 }
