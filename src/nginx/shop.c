@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * A worker keeps what it sees and tells it with its next tick: so a request costs no lock, and a room hears of all that was seen
- * in a tenth of a second at once. Which rooms care only the engine knows.
+ * A worker keeps what it sees and passes it on with its next tick. So a request takes no lock, and a room hears at once of all
+ * that was seen in a tenth of a second. Whether a room cares is for the engine to know.
  */
 #include "nginx/shop.h"
 
@@ -27,7 +27,7 @@ static uint32_t age_sec(const struct pass_claims *pass);
 static void states_add(const ngx_http_request_t *r, struct shop_report *report, uint32_t age);
 static void told(struct engine_call *call);
 
-/* Who got in without a session has no part in any room's load. */
+/* Whoever got in without a session is no part of any room's load. */
 ngx_int_t shop_on_log(ngx_http_request_t *r)
 {
     const struct gate_note *note = gate_note_peek(r);
@@ -91,7 +91,7 @@ void shop_report_all(void)
     sight_count = 0;
 }
 
-/* A room that is gone, or cannot take it now, has lost nothing that it would not see again. */
+/* If its room is gone, or cannot take it now, the next report will do. */
 static void told(struct engine_call *call)
 {
 }

@@ -5,9 +5,9 @@
  * seconds, so both directions are relative; what is kept of AIMD (Chiu and Jain, 1989) is that the way down is far steeper than
  * the way up. Four things are different from a congestion window, because a person is not a packet:
  *
- * - A call brings load for as long as a visit lasts, be it seconds or minutes. How long that is, the age of those who ask tells:
- *   the mean of it is the lag with which the shop feels a call. The pace grows by a part of itself per lag and not per second,
- *   and it waits while that mean is still rising, for then not everybody who was let in has made himself felt.
+ * - A call brings load for as long as a visit lasts, seconds or minutes. The age of those who ask tells how long that is: its
+ *   mean is the lag with which the shop feels a call. The pace grows by a part of itself per lag and not per second, and it waits
+ *   while that mean is still rising, for then the shop has not felt everybody yet who was let in.
  * - What a call brings is known too: answers per second over calls per second (Little's law, 1961, for requests). So when the
  *   shop is far behind, what it still delivers says at which pace it would not be. Such an estimate of the bottleneck instead of
  *   blind halving is BBR's idea (Cardwell et al., 2016). Then the queue in the shop is drained at less than that pace, and
@@ -30,9 +30,9 @@
 #define LAG_LEAST_MS   5000
 #define LAG_MOST_MS    600000 /* whoever stays for hours and asks a lot must not stop the pace for hours */
 #define GROW_PERCENT   15     /* per lag; half of it near the rate at which there was trouble */
-#define RISING_PERCENT 120    /* of the mean age a lag ago: not everybody has made himself felt yet */
+#define RISING_PERCENT 120    /* of the mean age a lag ago: the shop has not felt everybody yet */
 #define BACK_PERCENT   93
-#define STILL_PERCENT  80 /* of what the shop seemed to be able to a window ago */
+#define STILL_PERCENT  80 /* of what the shop seemed able to take a window ago */
 #define NEAR_PERCENT   80 /* of the target: no faster */
 #define BAD_PERMILLE   50 /* of answers that are failures */
 #define WORSE_PERMILLE 250
@@ -358,9 +358,9 @@ static uint32_t pace_it_can(const struct follow *follow, const struct window *wi
 }
 
 /*
- * While the shop is far behind its delivery shows what it can, the more clearly the longer: so the best seen counts, and fades,
- * for a shop may also have broken down. The farther behind it is, the less is added, and least where visits are long: what is
- * added now weighs on it for all their time.
+ * While the shop is far behind, what it delivers shows what it can take, the longer the more clearly. So the best that was seen
+ * counts, and fades, for the shop may also have broken down. The farther behind it is the less is added, and least where visits
+ * are long: what is added now weighs on it for all their time.
  */
 static void drain(struct follow *follow, const struct window *window)
 {

@@ -32,19 +32,19 @@ void shop_report_add_failure(struct shop_report *report, uint32_t age_sec);
 void shop_report_left_alone(struct shop_report *report, uint32_t ms);
 
 /* REASON(name, word, what it means) */
-#define FOLLOW_REASON_LIST(REASON)                                                           \
-    REASON(FOLLOW_FIXED, "fixed", "the pace is what the settings say")                       \
-    REASON(FOLLOW_BEGIN, "begin", "nothing was seen of the shop yet")                        \
-    REASON(FOLLOW_WELL, "well", "the shop answers well: faster")                             \
-    REASON(FOLLOW_FULL, "full", "the shop answers well, and the pace is `rate_max`")         \
-    REASON(FOLLOW_NEAR, "near", "the shop's times are close to the target: no faster")       \
-    REASON(FOLLOW_FILLING, "filling",                                                        \
-           "those who were let in have not all made themselves felt yet: no faster")         \
-    REASON(FOLLOW_UNUSED, "unused", "fewer are called than the pace allows: no faster")      \
-    REASON(FOLLOW_QUIET, "quiet", "nobody asked the shop for anything")                      \
-    REASON(FOLLOW_SLOW, "slow", "the shop answers too slowly: slower")                       \
-    REASON(FOLLOW_FAILING, "failing", "too many of the shop's answers are failures: slower") \
-    REASON(FOLLOW_RECOVERING, "recovering", "slower for a while now, until it is felt")      \
+#define FOLLOW_REASON_LIST(REASON)                                                                     \
+    REASON(FOLLOW_FIXED, "fixed", "the pace is what the settings say")                                 \
+    REASON(FOLLOW_BEGIN, "begin", "nothing was seen of the shop yet")                                  \
+    REASON(FOLLOW_WELL, "well", "the shop answers well: faster")                                       \
+    REASON(FOLLOW_FULL, "full", "the shop answers well, and the pace is `rate_max`")                   \
+    REASON(FOLLOW_NEAR, "near", "the shop's times are close to the target: no faster")                 \
+    REASON(FOLLOW_FILLING, "filling", "the shop has not felt everybody yet who was let in: no faster") \
+    REASON(FOLLOW_UNUSED, "unused", "fewer are called than the pace allows: no faster")                \
+    REASON(FOLLOW_QUIET, "quiet", "no answer of the shop was seen")                                    \
+    REASON(FOLLOW_SLOW, "slow", "the shop answers too slowly: slower")                                 \
+    REASON(FOLLOW_FAILING, "failing", "too many of the shop's answers are failures: slower")           \
+    REASON(FOLLOW_RECOVERING, "recovering",                                                            \
+           "no faster for a while, until the shop has felt the last change")                           \
     REASON(FOLLOW_FROZEN, "frozen", "a breaker leaves the shop alone: nobody is called")
 
 enum follow_reason {
@@ -72,11 +72,11 @@ struct follow {
         calls_milli; /* per second while all is well, in thousandths: one over the other, what a call brings */
 
     /* what was done last */
-    uint32_t hold_ms;       /* to be waited for until it is felt */
+    uint32_t hold_ms;       /* to wait until it is felt */
     uint32_t trouble_milli; /* the rate at which the shop was last too slow; 0 = never */
     bool is_draining;       /* the shop has more to do than it can, and is given time */
     uint32_t before_milli;  /* the rate when that began */
-    uint32_t can_milli;     /* what it seems to be able to take */
+    uint32_t can_milli;     /* what it seems able to take */
 };
 
 /* From `rate` on. */

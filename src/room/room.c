@@ -677,14 +677,16 @@ struct figures room_figures(const struct room *room)
         .newcomer_eta_sec = standing_eta_of_newcomer(room).sec,
         .rate_milli = pace_milli(&room->paced),
         .pace_reason = room->follow.reason,
-        .shop_time_ms = room->follow.time_ms,
-        .shop_target_ms = follow_target_ms(&room->follow, &room->settings),
-        .shop_failed_permille = room->follow.failed_permille,
         .settings_version = room->settings_version,
         .is_settings_from_api = room->is_settings_from_api,
     };
     uint64_t alive = 0;
 
+    if (room->settings.pace == PACE_AUTO) {
+        figures.shop_time_ms = room->follow.time_ms;
+        figures.shop_target_ms = follow_target_ms(&room->follow, &room->settings);
+        figures.shop_failed_permille = room->follow.failed_permille;
+    }
     if (!room_is_at_rest(room)) { /* at rest nothing is measured, and nothing happens */
         figures.joined_milli = room->estimate.joined_milli;
         figures.called_milli = room->estimate.called_milli;

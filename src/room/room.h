@@ -110,7 +110,7 @@ struct figures {
         eta_kept;        /* of a sample: called, and called inside the band they were told at join */
     uint64_t rate_milli; /* the present pace: calls per second, in thousandths */
     enum follow_reason pace_reason;                              /* why it is what it is */
-    uint32_t shop_time_ms, shop_target_ms, shop_failed_permille; /* what it follows; 0 = nothing seen yet */
+    uint32_t shop_time_ms, shop_target_ms, shop_failed_permille; /* what it follows; 0 = nothing */
     uint32_t settings_version;                                   /* counts changes of the settings */
     bool is_settings_from_api;
 };

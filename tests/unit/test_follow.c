@@ -526,17 +526,20 @@ static void a_frozen_pace_that_is_fixed_calls_again(void **state)
 {
     struct settings settings = settings_of(PACE_AUTO, 10, 100);
     struct rig rig = rig_new(64, &settings);
-    struct shop_report report = {.left_alone_ms = 30000};
+    struct shop_report report = {.left_alone_ms = 30000, .times[9] = 30};
     (void)state;
 
     for (uint64_t who = 0; who < 1000; who++)
         rig_place(&rig, who);
     room_shop(rig.room, &report);
+    rig_pass(&rig, 1000);
+    assert_true(room_figures(rig.room).shop_time_ms > 0);
     settings.pace = PACE_FIXED;
     room_set_settings(rig.room, &settings, true);
     uint64_t calls = room_figures(rig.room).calls;
     rig_pass(&rig, 2000);
     assert_in_range(room_figures(rig.room).calls, calls + 15, calls + 25);
+    assert_int_equal(room_figures(rig.room).shop_time_ms, 0); /* it follows nothing now */
     rig_free(&rig);
 }
 
