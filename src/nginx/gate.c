@@ -63,9 +63,11 @@ ngx_int_t gate_on_rewrite(ngx_http_request_t *r)
 
 ngx_int_t gate_handler(ngx_http_request_t *r)
 {
-    const struct gate_conf *conf = conf_loc(r)->verify == NULL ? conf_loc(r)->gate : NULL;
+    /* weir_verify is free for those who ask; a path of its name that they ask about is a path like any other. */
+    bool is_question = verify_is_on(r);
+    const struct gate_conf *conf = conf_loc(r)->verify == NULL || is_question ? conf_loc(r)->gate : NULL;
     if (conf == NULL)
-        return verify_is_on(r) ? verify_allow(r, NULL, SPAN_NONE) : NGX_DECLINED;
+        return is_question ? verify_allow(r, NULL, SPAN_NONE) : NGX_DECLINED;
     struct request *request = request_of(r);
     if (request == NULL)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;

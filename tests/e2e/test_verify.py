@@ -146,7 +146,7 @@ def test_the_way_back_never_leaves_the_site(server):
 
 def test_free_ways_staff_preflights_and_open_rooms_are_as_at_the_gate(server):
     stranger = server.api()
-    for uri in ("/free/", "/free/x?y", "/api/v1/queue/status", "/queue/hall", "/verify"):
+    for uri in ("/free/", "/free/x?y", "/api/v1/queue/status", "/queue/hall"):
         answer = ask(stranger, uri)
         assert (answer.status, said(answer)) == (200, {}), uri
     assert said(ask(stranger, "/open/")) == {"x-weir-room": "open"}
@@ -155,6 +155,14 @@ def test_free_ways_staff_preflights_and_open_rooms_are_as_at_the_gate(server):
     preflight = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
     assert ask(stranger, "/seats", "OPTIONS", headers=preflight).status == 200
     assert ask(stranger, "/seats", "OPTIONS").status == 401
+
+
+def test_the_shops_own_page_of_the_endpoints_name_is_gated(server):
+    """The endpoint itself is free; what is asked about is a path of the other proxy's site, whatever it is called."""
+    for uri in ("/verify", "/verify?token=1", "/verify-401"):
+        answer = ask(server.api(), uri)
+        assert (answer.status, answer.error_code) == (401, "ADMISSION_REQUIRED"), uri
+        assert ask(entered(server), uri).status == 200
 
 
 def test_an_identity_counts_as_at_the_gate(server):
