@@ -189,12 +189,14 @@ static enum gate_move pass_touch(ngx_http_request_t *r, struct gate *gate)
     struct engine_call *call = &request_of(r)->call.engine;
     if (call->error == ERROR_ENGINE_UNAVAILABLE)
         return gate_miss_engine(r, gate);
-    if (call->error != ERROR_NONE || (gate->conf->tier == 0 && pass->tier != (int)call->settings.tier)) {
+    bool is_of_tier = call->error == ERROR_NONE && pass->tier == (int)call->settings.tier;
+    if (call->error != ERROR_NONE || (gate->conf->tier == 0 && !is_of_tier)) {
         gate->at++;
         gate->step = pass_next;
         return GATE_ON;
     }
-    gate->session_ttl_sec = call->settings.session_ttl_sec;
+    /* What another gate takes although its room gives other passes by now is remembered for no gate. */
+    gate->session_ttl_sec = is_of_tier ? call->settings.session_ttl_sec : 0;
     call->place = place_of_pass(pass);
     call->place.issue.is_trusted = !identity_is_anonymous(pass);
     return gate_ask(r, gate, ENGINE_SESSION_TOUCH, pass->room, pass_touched);

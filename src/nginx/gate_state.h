@@ -33,7 +33,7 @@ struct gate {
     bool is_for_anybody;      /* whoever the pass names */
     size_t at;                /* the pass that is looked at */
     bool is_open;             /* the line's room lets everybody by */
-    uint32_t session_ttl_sec; /* of the room that was last asked about */
+    uint32_t session_ttl_sec; /* of the room that was last asked about; 0: the pass is not to be remembered */
     enum gate_outcome outcome;
     char session[PASS_ID_LEN];
     char tier[1];

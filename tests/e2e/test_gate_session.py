@@ -449,3 +449,18 @@ def test_a_shop_key_that_is_none_is_refused_and_not_quoted(weir, tmp_path, text,
     path.chmod(mode)
     accepted, said = weir(start=False, rooms=ROOMS, http=f"weir_shop_key_file {path};").check_conf()
     assert not accepted and word in said and "kkkk" not in said
+
+
+def test_a_gate_that_asks_for_less_opens_no_other(weir, shop):
+    """The room gives other passes now: what the gate of tier 1 has just seen to live is none to the gate of the room's own tier."""
+    server = weir(rooms={"hall": "tier=1 rate=100000 burst=1000"}, admin=["op"], workers=1, server=f"""
+        location /low/ {{ weir_gate tier=1 room=hall; proxy_pass http://127.0.0.1:{shop.port}; }}
+        location /own/ {{ weir_gate room=hall; proxy_pass http://127.0.0.1:{shop.port}; }}
+    """)
+    visitor = server.api()
+    assert visitor.get("/own/", headers=BROWSER).status == 200
+    assert server.admin().patch("hall", tier=2).status == 200
+    wait_until(lambda: visitor.get("/own/").status == 403, 2, "the gate to ask again")
+    for _ in range(3):
+        assert visitor.get("/low/").status == 200
+        assert visitor.get("/own/").status == 403
