@@ -31,7 +31,7 @@ static inline struct place place_of_pass(const struct pass_claims *claims)
         .count = claims->count,
         .holder = claims->holder,
         .issue = {true, false, claims->key_id, iat_sec},
-        .grant = {true, claims->key_id, iat_sec},
+        .grant = {true, claims->key_id, (uint8_t)claims->tier, iat_sec},
     };
 }
 

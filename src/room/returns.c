@@ -117,7 +117,8 @@ enum error session_return(struct room *room, const struct place *place, uint32_t
 {
     enum error error = ERROR_TOKEN_NOT_FOUND;
 
-    if (!place->grant.is_known)
+    /* A room that gives other passes by now would give one of those to whoever enters again. */
+    if (!place->grant.is_known || place->grant.tier != room->settings.tier)
         return error;
     if (place->epoch < room_epoch(room) && (room_may_return(room, place) || *ticket != NULL))
         error = lost_return(room, place, count, ticket);

@@ -41,6 +41,7 @@ struct issue {
 struct grant {
     bool is_known;
     uint8_t key_id;
+    uint8_t tier;
     uint32_t sec; /* wall clock at enter */
 };
 

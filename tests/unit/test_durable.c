@@ -748,7 +748,7 @@ static struct place pass_of(struct life *life, struct place place)
 
     assert_int_equal(life_ask(life, &call, crowd_room_name(0)), ERROR_NONE);
     place.issue = (struct issue){true, false, 9, 77};
-    place.grant = (struct grant){true, 9, 77};
+    place.grant = (struct grant){true, 9, 2, 77};
     return place;
 }
 

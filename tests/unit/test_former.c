@@ -25,7 +25,7 @@ static struct place former_pass(uint64_t who, uint32_t count)
                           .count = count,
                           .holder = holder_of(who),
                           .issue = {true, who % 2 == 0, 4, START - 60},
-                          .grant = {true, 4, START - 60}};
+                          .grant = {true, 4, 2, START - 60}};
 }
 
 static enum error touch(struct rig *rig, const struct place *pass)
@@ -138,6 +138,20 @@ static void only_a_pass_that_is_older_than_the_room_is_of_the_time_before(void *
     struct rig other = rig_new(64, NULL);
     assert_int_equal(touch(&other, &old), ERROR_TOKEN_NOT_FOUND);
     rig_free(&other);
+}
+
+static void a_pass_of_another_tier_than_the_room_gives_makes_no_session(void **state)
+{
+    struct rig rig = rig_after_restart(0);
+    struct place pass = former_pass(1, 1);
+    (void)state;
+
+    pass.grant.tier = 1;
+    assert_int_equal(touch(&rig, &pass), ERROR_TOKEN_NOT_FOUND);
+    assert_int_equal(inside(&rig), 0);
+    pass.grant.tier = 2;
+    assert_int_equal(touch(&rig, &pass), ERROR_NONE);
+    rig_free(&rig);
 }
 
 static void slots_hold_and_the_line_is_overtaken_only_by_who_was_inside(void **state)
@@ -254,6 +268,7 @@ int main(void)
         cmocka_unit_test(what_ended_after_the_restart_stays_closed),
         cmocka_unit_test(who_is_revoked_before_they_came_back_does_not),
         cmocka_unit_test(only_a_pass_that_is_older_than_the_room_is_of_the_time_before),
+        cmocka_unit_test(a_pass_of_another_tier_than_the_room_gives_makes_no_session),
         cmocka_unit_test(slots_hold_and_the_line_is_overtaken_only_by_who_was_inside),
         cmocka_unit_test(who_joined_again_meanwhile_goes_on_with_that_ticket),
         cmocka_unit_test(nobody_comes_back_after_the_time_for_it_though_the_room_was_empty),

@@ -1016,7 +1016,7 @@ static struct place pass_for(const struct place *ticket)
     struct place pass = *ticket;
 
     pass.issue = (struct issue){true, ticket->issue.is_trusted, 4, 1700009000};
-    pass.grant = (struct grant){true, 4, 1700009000};
+    pass.grant = (struct grant){true, 4, 2, 1700009000};
     return pass;
 }
 

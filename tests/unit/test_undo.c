@@ -587,7 +587,7 @@ static void come_back(struct rig *rig)
 
 static struct place with_pass(struct place place)
 {
-    place.grant = (struct grant){true, 4, 900};
+    place.grant = (struct grant){true, 4, 2, 900};
     return place;
 }
 
