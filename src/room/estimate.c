@@ -233,18 +233,17 @@ void estimate_count_silent(struct estimate *estimate, struct memory *memory, int
 }
 
 void estimate_advance(struct estimate *estimate, struct memory *memory, const struct settings *settings,
-                      uint32_t elapsed_ms, uint32_t standing, uint32_t inside)
+                      const struct estimate_moment *moment)
 {
     /* The slot under way, the one that may follow, and all that is derived. */
     memory_keep(memory, estimate, offsetof(struct estimate, slot));
     memory_keep(memory, slot_now(estimate), sizeof(struct estimate_slot));
     memory_keep(memory, &estimate->calls_per_ks, sizeof(*estimate) - offsetof(struct estimate, calls_per_ks));
 
-    slot_now(estimate)->waited_ms += (uint64_t)standing * elapsed_ms;
-    slot_now(estimate)->inside_ms += (uint64_t)inside * elapsed_ms;
-    /* While the operator holds everybody nobody is called: that says nothing about the time after. */
-    slot_now(estimate)->busy_ms += standing > 0 && settings->mode == MODE_QUEUE ? elapsed_ms : 0;
-    estimate->in_ms += elapsed_ms;
+    slot_now(estimate)->waited_ms += (uint64_t)moment->standing * moment->ms;
+    slot_now(estimate)->inside_ms += (uint64_t)moment->inside * moment->ms;
+    slot_now(estimate)->busy_ms += moment->standing > 0 && moment->is_calling ? moment->ms : 0;
+    estimate->in_ms += moment->ms;
     if (estimate->in_ms >= ESTIMATE_SLOT_MS) {
         estimate->in_ms -= ESTIMATE_SLOT_MS;
         estimate->now = (estimate->now + 1) % ESTIMATE_SLOTS;

@@ -23,7 +23,7 @@
 struct estimate_slot {
     uint64_t waited_ms; /* by all who stood in line, together */
     uint64_t inside_ms; /* by all who held a slot, together */
-    uint32_t busy_ms;   /* in which somebody stood in line */
+    uint32_t busy_ms;   /* in which somebody stood in line and could be called */
     uint32_t joins;
     uint32_t calls;
     uint32_t turns; /* calls of people who stood in line */
@@ -66,9 +66,15 @@ void estimate_count_end(struct estimate *estimate, struct memory *memory);
 void estimate_count_gone(struct estimate *estimate, struct memory *memory);
 void estimate_count_silent(struct estimate *estimate, struct memory *memory, int32_t people);
 
-/* Time passes while `standing` people wait and `inside` hold a slot. */
+/* A piece of time, and how the room was in it. */
+struct estimate_moment {
+    uint32_t ms;
+    uint32_t standing, inside; /* people in line, and with a slot */
+    bool is_calling;           /* else it is held or frozen, which says nothing about the time after */
+};
+
 void estimate_advance(struct estimate *estimate, struct memory *memory, const struct settings *settings,
-                      uint32_t elapsed_ms, uint32_t standing, uint32_t inside);
+                      const struct estimate_moment *moment);
 
 /* For the person at `position` (1 = next). */
 struct eta estimate_eta(const struct estimate *estimate, const struct settings *settings,

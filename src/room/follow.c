@@ -186,7 +186,7 @@ bool follow_advance(struct follow *follow, const struct settings *settings, uint
     follow->window_ms += elapsed_ms;
     follow->hold_ms = passed(follow->hold_ms, elapsed_ms);
     follow->seen.left_alone_ms = passed(follow->seen.left_alone_ms, elapsed_ms);
-    if (follow_is_frozen(follow)) {
+    if (follow_frozen_ms(follow) > 0) {
         follow->reason = FOLLOW_FROZEN;
         follow->hold_ms = lag_ms(follow);
         window_take(follow);

@@ -95,9 +95,10 @@ void follow_take(struct follow *follow, const struct shop_report *report);
 /* Time passes. Whether the rate is another now. */
 bool follow_advance(struct follow *follow, const struct settings *settings, uint32_t elapsed_ms);
 
-static inline bool follow_is_frozen(const struct follow *follow)
+/* For how long nobody is to be called: a breaker leaves the shop alone. */
+static inline uint32_t follow_frozen_ms(const struct follow *follow)
 {
-    return follow->seen.left_alone_ms > 0;
+    return follow->seen.left_alone_ms;
 }
 
 /* The time within which 95 of 100 answers should begin; 0 = not known yet. */

@@ -324,13 +324,21 @@ bool room_has_slot(const struct room *room)
     return room->settings.max_active == 0 || room_slots_used(room) < room->settings.max_active;
 }
 
+uint64_t room_frozen_ms(const struct room *room)
+{
+    uint64_t loss_ms = room->clock_ms < room->calls_from_ms ? room->calls_from_ms - room->clock_ms : 0;
+    uint64_t shop_ms = follow_frozen_ms(&room->follow);
+
+    return loss_ms > shop_ms ? loss_ms : shop_ms;
+}
+
 static bool pace_allows(const struct room *room, const struct ticket *first)
 {
     const struct settings *settings = &room->settings;
 
-    return room->clock_ms >= room->calls_from_ms &&
+    return room_frozen_ms(room) == 0 &&
            (settings->max_called == 0 || room->in_state[TICKET_CALLED] < settings->max_called) &&
-           pace_has_call(&room->pace, &room->paced) && !follow_is_frozen(&room->follow) &&
+           pace_has_call(&room->pace, &room->paced) &&
            (settings->min_wait_sec == 0 || room_past(room) >= first->joined + settings->min_wait_sec * 10);
 }
 

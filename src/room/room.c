@@ -447,8 +447,13 @@ static void advance_clock(struct room *room, uint32_t elapsed_ms)
     memory_set(&room->memory, room->clock_ms, room->clock_ms + elapsed_ms);
     memory_keep(&room->memory, &room->pace, sizeof(room->pace));
     pace_advance(&room->pace, &room->paced, elapsed_ms);
-    estimate_advance(&room->estimate, &room->memory, &room->paced, elapsed_ms, line_standing(&room->line),
-                     room_slots_used(room));
+    struct estimate_moment moment = {
+        .ms = elapsed_ms,
+        .standing = line_standing(&room->line),
+        .inside = room_slots_used(room),
+        .is_calling = room->settings.mode == MODE_QUEUE && room_frozen_ms(room) == 0,
+    };
+    estimate_advance(&room->estimate, &room->memory, &room->paced, &moment);
     /* So that a journal knows the time, also while nothing happens. */
     if (room->clock_ms - room->recorded_ms >= RECORD_FACE_MS)
         record_face(room);
@@ -653,11 +658,10 @@ bool room_is_at_rest(const struct room *room)
     for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
         if (room->in_state[state] != 0)
             return false;
-    if (room->clock_ms < room->calls_from_ms || room->clock_ms < room->returns_until_ms)
+    if (room_frozen_ms(room) > 0 || room->clock_ms < room->returns_until_ms)
         return false;
     return room->keys.by_scope.entries == 0 && pace_is_full(&room->pace, &room->paced) &&
-           !follow_is_frozen(&room->follow) && line_pages(&room->dead_line, &room->memory) == 0 &&
-           map_pages(&room->dead_holders) == 0;
+           line_pages(&room->dead_line, &room->memory) == 0 && map_pages(&room->dead_holders) == 0;
 }
 
 /* ---- looking at it ---- */

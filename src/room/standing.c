@@ -67,26 +67,24 @@ static uint32_t clamp(uint32_t value, uint32_t lowest, uint32_t highest)
     return value < lowest ? lowest : value > highest ? highest : value;
 }
 
-/* Nobody is called before: after a loss, or while a breaker leaves the shop alone. */
-static uint32_t frozen_sec(const struct room *room)
+static uint32_t at_least(uint64_t seconds, uint32_t least_sec)
 {
-    uint64_t loss_ms = room->clock_ms < room->calls_from_ms ? room->calls_from_ms - room->clock_ms : 0;
-    uint64_t shop_ms = room->follow.seen.left_alone_ms;
-
-    return (uint32_t)(((loss_ms > shop_ms ? loss_ms : shop_ms) + 999) / 1000);
+    seconds = seconds < UINT32_MAX ? seconds : UINT32_MAX;
+    return seconds > least_sec ? (uint32_t)seconds : least_sec;
 }
 
+/* The line moves on when a freeze is over; but min_wait_sec is over when it is, wherever one stands. */
 static struct eta eta_of(const struct room *room, uint32_t position, uint32_t waited_sec)
 {
     struct eta eta = estimate_eta(&room->estimate, &room->paced, &room->pace, position);
+    uint64_t frozen_sec = (room_frozen_ms(room) + 999) / 1000;
     uint32_t min_wait_sec = room->settings.min_wait_sec;
     uint32_t least_sec = min_wait_sec > waited_sec ? min_wait_sec - waited_sec : 0;
 
-    least_sec = clamp(frozen_sec(room), least_sec, UINT32_MAX);
     return (struct eta){
-        .sec = clamp(eta.sec, least_sec, UINT32_MAX),
-        .low_sec = clamp(eta.low_sec, least_sec, UINT32_MAX),
-        .high_sec = clamp(eta.high_sec, least_sec, UINT32_MAX),
+        .sec = at_least(frozen_sec + eta.sec, least_sec),
+        .low_sec = at_least(frozen_sec + eta.low_sec, least_sec),
+        .high_sec = at_least(frozen_sec + eta.high_sec, least_sec),
     };
 }
 

@@ -155,6 +155,9 @@ void ticket_come_back(struct room *room, uint32_t count, struct ticket *ticket, 
  */
 uint32_t tickets_expire(struct room *room, uint32_t count);
 
+/* For how long the pace calls nobody: after a loss, or while a breaker leaves the shop alone. */
+uint64_t room_frozen_ms(const struct room *room);
+
 /* Who is to be called now, and on what ground; LINE_NONE if nobody is. */
 uint32_t room_next_call(const struct room *room, enum call_ground *ground);
 

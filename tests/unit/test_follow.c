@@ -518,6 +518,29 @@ static void an_estimate_knows_how_long_nobody_will_be_called(void **state)
     assert_in_range(room_figures(rig.room).newcomer_eta_sec, 30, 32);
     rig_pass(&rig, 20000);
     assert_in_range(room_figures(rig.room).newcomer_eta_sec, 10, 12);
+    for (uint64_t who = 2; who < 102; who++)
+        rig_place(&rig, who);
+    assert_in_range(room_figures(rig.room).newcomer_eta_sec, 19, 22);
+    rig_free(&rig);
+}
+
+static void a_freeze_says_nothing_about_the_time_after_it(void **state)
+{
+    struct settings settings = settings_of(PACE_AUTO, 10, 10);
+    struct rig rig = rig_new(64, &settings);
+    struct shop_report report = {.left_alone_ms = 60000};
+    (void)state;
+
+    settings.max_active = 0;
+    settings.seen_ttl_sec = 3600;
+    assert_int_equal(rig_set(&rig, &settings), ERROR_NONE);
+    for (uint64_t who = 0; who < 2000; who++)
+        rig_place(&rig, who);
+    rig_pass(&rig, 60000);
+    uint32_t before = room_figures(rig.room).newcomer_eta_sec;
+    room_shop(rig.room, &report);
+    rig_pass(&rig, 60000);
+    assert_in_range(room_figures(rig.room).newcomer_eta_sec, before * 9 / 10, before * 11 / 10);
     rig_free(&rig);
 }
 
@@ -788,6 +811,7 @@ int main(void)
         cmocka_unit_test(a_shop_that_became_slower_for_good_is_well_again_some_day),
         cmocka_unit_test(nobody_is_called_while_a_breaker_leaves_the_shop_alone),
         cmocka_unit_test(an_estimate_knows_how_long_nobody_will_be_called),
+        cmocka_unit_test(a_freeze_says_nothing_about_the_time_after_it),
         cmocka_unit_test(a_frozen_pace_that_is_fixed_calls_again),
         cmocka_unit_test(an_empty_room_is_not_at_rest_before_it_may_call_again),
         cmocka_unit_test(calls_at_a_fixed_pace_say_nothing_about_one_that_follows),
