@@ -349,11 +349,16 @@ static bool step(pid_t child)
 
 #define POINTS 5000
 
-/* Every place is died at; under the sanitizers, where a fork takes long, some. */
+/*
+ * Every place is died at; under the sanitizers, where a fork takes long, some. There no two runs have the same number of steps
+ * either: their allocator depends on where things lie.
+ */
 #ifdef __SANITIZE_ADDRESS__
 #define POINT_STRIDE 7
+#define STEPS_DIFFER true
 #else
 #define POINT_STRIDE 1
+#define STEPS_DIFFER false
 #endif
 
 /* The steps after which something is different in the shared memory, or in the folder: it is enough to die there. */
@@ -387,10 +392,15 @@ static void play_and_kill(const struct play *play, uint32_t steps)
 
     play_begin(play, &scene);
     pid_t child = play_child(play, &scene);
-    for (uint32_t n = 0; n < steps; n++)
-        assert_true(step(child));
-    assert_int_equal(kill(child, SIGKILL), 0);
-    assert_int_equal(waitpid(child, &status, 0), child);
+    uint32_t done = 0;
+    while (done < steps && step(child))
+        done++;
+    if (done == steps) {
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+    } else {
+        assert_true(STEPS_DIFFER); /* it came to its end */
+    }
     play->expect(&scene);
     scene_fini(&scene);
 }
@@ -399,7 +409,7 @@ static void play_all(const struct play *plays, size_t count)
 {
     static uint32_t points[POINTS];
 
-    alarm(300); /* a lock that stays behind would be waited for */
+    alarm(500); /* a lock that stays behind would be waited for */
     for (size_t i = 0; i < count; i++) {
         size_t places = play_points(&plays[i], points);
         print_message("%s: %zu places to die\n", plays[i].name, places);
