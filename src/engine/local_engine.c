@@ -210,13 +210,23 @@ static enum error run(struct local_engine *local, struct slot *slot, struct engi
     return error;
 }
 
-/* Whether the answer says something that must be in the log first. */
+/* Whether it tells how the line stands, and nothing else. */
+static bool only_tells(const struct engine_call *call, bool has_changed)
+{
+    return (call->op == ENGINE_STATUS || call->op == ENGINE_HEARTBEAT) && !has_changed &&
+           !(call->error == ERROR_NONE && call->standing.is_ready);
+}
+
+/*
+ * Whether the answer says something that must be in the log first. What others did may not be: who was told that they are the
+ * third because somebody left would be the fourth again if that were lost.
+ */
 static bool must_wait(const struct engine_call *call, bool has_changed)
 {
     switch (call->op) {
     case ENGINE_STATUS:
     case ENGINE_HEARTBEAT:
-        return has_changed || (call->error == ERROR_NONE && call->standing.is_ready);
+        return true;
     case ENGINE_SESSION_TOUCH:
         return has_changed;
     case ENGINE_LEAVE:
@@ -273,10 +283,12 @@ static enum error submit(struct local_engine *local, struct engine_call *call, b
     call->position = slot->recorded;
     if (zone_is_recorded(zone)) {
         enum sync_mode sync = log_options(zone->log).sync;
+        bool has_changed = call->position != recorded;
         call->needs_sync =
-            log_syncs_all(zone->log) ||
-            (sync == SYNC_INTERVAL && (must_outlive_power(call->op) || slot->made > log_synced(zone->log)));
-        *waits = must_wait(call, call->position != recorded) && !is_durable(local, call);
+            !only_tells(call, has_changed) &&
+            (log_syncs_all(zone->log) ||
+             (sync == SYNC_INTERVAL && (must_outlive_power(call->op) || slot->made > log_synced(zone->log))));
+        *waits = must_wait(call, has_changed) && !is_durable(local, call);
     }
     if (room_is_over(slot_room(slot)))
         slot_give_up(zone, slot);

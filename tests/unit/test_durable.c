@@ -1301,6 +1301,53 @@ static void who_changes_something_while_the_ring_is_full_is_answered(void **stat
     trial_end(&trial);
 }
 
+static void note_done(struct engine_call *call)
+{
+    *(bool *)call->context = true;
+}
+
+static void ask_without_flush(struct life *life, int worker, struct engine_call *call, bool *is_done)
+{
+    call->room = crowd_room_name(0);
+    call->done = note_done;
+    call->context = is_done;
+    engine_submit(life->worker[worker], call);
+}
+
+/* Else they would be told a higher number after a crash. The other worker's leave is in the ring, and in no file. */
+static void nobody_is_told_of_a_place_that_became_free_before_that_is_written(void **state)
+{
+    static const enum sync_mode modes[] = {SYNC_OFF, SYNC_INTERVAL, SYNC_ALWAYS};
+    (void)state;
+
+    for (int i = 0; i < 3; i++) {
+        struct log_options options = options_for(modes[i]);
+        struct life life = life_new(disk_sim_new());
+        assert_true(life_begin(&life, &options));
+        struct place place[100];
+        for (uint64_t who = 0; who < 100; who++)
+            place[who] = join_of(&life, who);
+        struct engine_call before = {.op = ENGINE_STATUS, .place = place[99]};
+        bool is_told = false, has_left = false;
+        ask_without_flush(&life, 1, &before, &is_told);
+        assert_true(is_told);
+        assert_false(before.standing.is_ready);
+
+        struct engine_call leave = {.op = ENGINE_LEAVE, .place = place[98]};
+        struct engine_call poll = {.op = ENGINE_STATUS, .place = place[99]};
+        is_told = false;
+        ask_without_flush(&life, 0, &leave, &has_left);
+        ask_without_flush(&life, 1, &poll, &is_told);
+        assert_false(is_told);
+        local_engine_flush(life.worker[1]);
+        assert_true(is_told); /* however long the leave itself waits for the disk */
+        assert_int_equal(poll.error, ERROR_NONE);
+        assert_int_equal(poll.standing.position, before.standing.position - 1);
+        life_end(&life);
+        disk_sim_free(life.sim);
+    }
+}
+
 /* ---- an orderly end ---- */
 
 static void after_an_orderly_end_all_is_there_in_every_mode(void **state)
@@ -1444,6 +1491,7 @@ int main(void)
         cmocka_unit_test(a_restart_after_a_failed_sync_may_be_cut_short_anywhere),
         cmocka_unit_test(a_full_disk_refuses_joins_first_and_all_is_well_when_there_is_space),
         cmocka_unit_test(who_changes_something_while_the_ring_is_full_is_answered),
+        cmocka_unit_test(nobody_is_told_of_a_place_that_became_free_before_that_is_written),
         cmocka_unit_test(after_an_orderly_end_all_is_there_in_every_mode),
         cmocka_unit_test(a_thousand_calls_cut_short_are_the_first_so_many),
         cmocka_unit_test(a_full_zone_is_recovered_into_one_of_its_size),

@@ -43,8 +43,10 @@ class Daemon(Nginx):
         return self
 
     def pid_in_file(self):
-        path = self.dir / "nginx.pid"
-        text = path.read_text() if path.exists() else ""
+        try:
+            text = (self.dir / "nginx.pid").read_text()
+        except FileNotFoundError:
+            return None
         return int(text) if text.endswith("\n") else None
 
     def begin_upgrade(self):

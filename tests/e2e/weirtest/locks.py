@@ -28,15 +28,24 @@ libc.ptrace.restype = ctypes.c_long
 
 
 def kill_inside(pids, steps):
-    """Kills one of these workers `steps` instructions after it took a lock, or where it gives it back. Which one?"""
-    with Traced(pids[0]) as holder:
-        holder.step_until(holder.holds_lock)
-        pid = wait_until(lambda: next(filter(_waits_for_lock, pids[1:]), None), 10, "another worker that wants the lock", 0)
-        with Traced(pid) as victim:
-            holder.let_go()
-            victim.step_until(victim.holds_lock)
-            victim.step_until(lambda: not victim.holds_lock(), steps)
-            victim.kill()
+    """Kills one of these workers `steps` instructions after it took a lock, or where it gives it back. Which one?
+
+    Of a worker that nobody is connected to, and that leaves its ticks to others, none may be seen to: then the next is taken.
+    """
+    for pid in pids:
+        with Traced(pid) as holder:
+            if holder.step_until(holder.holds_lock):
+                return _kill_next(holder, [other for other in pids if other != pid], steps)
+    raise AssertionError(f"none of the workers {pids} took a lock")
+
+
+def _kill_next(holder, others, steps):
+    pid = wait_until(lambda: next(filter(_waits_for_lock, others), None), 10, "another worker that wants the lock", 0)
+    with Traced(pid) as victim:
+        holder.let_go()
+        assert victim.step_until(victim.holds_lock), f"worker {pid} took no lock"
+        victim.step_until(lambda: not victim.holds_lock(), steps)
+        victim.kill()
     return pid
 
 
@@ -56,14 +65,15 @@ class Traced:
     def __exit__(self, *_):
         self.let_go()
 
-    def step_until(self, condition, most=None):
-        for _ in range(most or STEPS_MOST):
+    def step_until(self, condition, most=STEPS_MOST):
+        """Whether it came to that."""
+        for _ in range(most):
             if condition():
-                return
+                return True
             _ask(PTRACE_SINGLESTEP, self.pid)
             _, status = os.waitpid(self.pid, WAIT_ALL)
             assert os.WIFSTOPPED(status), f"worker {self.pid} died under our hands: {status}"
-        assert most, f"worker {self.pid} took no lock"
+        return False
 
     def holds_lock(self):
         first, _, pending = HEAD.unpack(os.pread(self.memory.fileno(), HEAD.size, self.locks))
