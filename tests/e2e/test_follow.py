@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from weirtest import wait_until
-from weirtest.sick_shop import SickShop, answer, fine, hang, status
+from weirtest.breaker import shop  # noqa: F401
+from weirtest.sick_shop import answer, fine, hang, status
 
 REQUESTS = 4  # of a visit, the last of which ends it
 RATE_MAX = 20
@@ -23,13 +24,6 @@ HTTP = """
     proxy_read_timeout 5s;
     upstream shop {{ server 127.0.0.1:{port} max_fails=0; {upstream} }}
 """
-
-
-@pytest.fixture
-def shop():
-    shop = SickShop()
-    yield shop
-    shop.close()
 
 
 @pytest.fixture
