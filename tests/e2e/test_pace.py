@@ -167,7 +167,12 @@ def test_slots_and_the_called_allowance_hold_at_every_instant(server, scenes, ro
 def test_a_batch_in_one_go_is_whole_and_an_interval_from_the_last(server, scenes):
     scenes["one-go"]
     history = History(server, "one-go")
-    batches = [step for step in history.steps if step.calls]
+    batches, refilled = [], 0
+    for step in history.steps:
+        if 0 < step.calls <= step.before.refunds - refilled:  # in the place of somebody who left before they knew
+            refilled += step.calls
+        elif step.calls:
+            batches.append(step)
     assert len(batches) >= CROWD_SEC / 2 - 2
     for batch in batches:
         assert batch.is_tick and (batch.calls == 12 or batch.now.waiting == 0), batch
