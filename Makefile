@@ -63,7 +63,7 @@ NGX_CFLAGS   := $(NGX_INCLUDES) -Wno-unused-parameter -Wno-undef -Wno-cast-qual 
 # --- what is built of what -----------------------------------------------------------------------------------------
 
 # In the order of DESIGN: a layer includes only those before it (scripts/check-layers). `config` names the same ones.
-CORE_LAYERS := base room token journal engine
+CORE_LAYERS := base room token journal redis engine
 CORE        := $(wildcard $(CORE_LAYERS:%=src/%/*.c))
 CORE_OBJS   := $(CORE:%.c=$(B)/%.o)
 CORE_LIB    := $(B)/libweir.a
