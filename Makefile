@@ -73,7 +73,7 @@ NGX_SRCS    := $(wildcard src/nginx/*.c)
 MODULE      := $(B)/ngx_http_weir_module.so
 MODULE_LIST := $(NGX)/objs/ngx_http_weir_module_modules.c
 MODULE_OBJS := $(CORE_OBJS) $(NGX_SRCS:%.c=$(B)/%.o) $(PAGES:.c=.o) $(B)/ngx_http_weir_module_modules.o
-MODULE_LIBS := -lcrypto -ljansson -lpthread
+MODULE_LIBS := -lcrypto -ljansson -lhiredis -lpthread
 
 CLI         := $(B)/weir
 CLI_OBJS    := $(patsubst %.c,$(B)/%.o,$(wildcard src/cli/*.c))
@@ -81,11 +81,11 @@ CLI_LIBS    := -ljansson -lcurl -lcrypto -lpthread -lm
 
 UNIT_HELP   := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
 UNIT        := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
-UNIT_LIBS   := -lcmocka -lcrypto -ljansson -lpthread -lm
+UNIT_LIBS   := -lcmocka -lcrypto -ljansson -lhiredis -lpthread -lm
 
 FUZZ        := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS     := $(FUZZ:%=$(B)/replay/%)
-FUZZ_LIBS   := -lcrypto -ljansson -lpthread
+FUZZ_LIBS   := -lcrypto -ljansson -lhiredis -lpthread
 
 SIM         := $(B)/sim
 SIM_OBJS    := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Its own word that it is ready is waited for, so there is no moment in which a test guesses. */
+#include "redis_server.h"
+
+#include "base/must.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define ARGUMENTS_MAX 40
+
+static uint16_t port_find(void);
+static _Noreturn void server_run(const struct redis_server *server, int out, const char *const *options);
+static void ready_wait(int log);
+static void folder_remove(const char *path);
+
+void redis_server_start(struct redis_server *server, const char *const *options)
+{
+    static const char template[] = P_tmpdir "/weir-redis-XXXXXX";
+    int pipe_ends[2];
+    memcpy(server->folder, template, sizeof(template));
+    must(mkdtemp(server->folder) != NULL);
+    (void)snprintf(server->socket, sizeof(server->socket), "%s/socket", server->folder);
+    server->port = port_find();
+    must(pipe(pipe_ends) == 0);
+    server->pid = fork();
+    must(server->pid >= 0);
+    if (server->pid == 0)
+        server_run(server, pipe_ends[1], options);
+    must(close(pipe_ends[1]) == 0);
+    server->log = pipe_ends[0];
+    ready_wait(server->log);
+}
+
+/* Free at this moment, and far enough from the end for a cluster's second port. */
+static uint16_t port_find(void)
+{
+    for (;;) {
+        struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        socklen_t len = sizeof(at);
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        must(fd >= 0 && bind(fd, (struct sockaddr *)&at, len) == 0);
+        must(getsockname(fd, (struct sockaddr *)&at, &len) == 0 && close(fd) == 0);
+        if (ntohs(at.sin_port) < 55000)
+            return ntohs(at.sin_port);
+    }
+}
+
+static _Noreturn void server_run(const struct redis_server *server, int out, const char *const *options)
+{
+    const char *arguments[ARGUMENTS_MAX] = {"redis-server", "--bind",       "127.0.0.1",    "--save",      "",
+                                            "--dir",        server->folder, "--unixsocket", server->socket};
+    char port[8];
+    size_t count = 9;
+    (void)snprintf(port, sizeof(port), "%u", server->port);
+    arguments[count++] = "--port";
+    arguments[count++] = port;
+    for (; options != NULL && *options != NULL; options++) {
+        must(count < ARGUMENTS_MAX - 1);
+        arguments[count++] = *options;
+    }
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)dup2(out, STDOUT_FILENO);
+    (void)dup2(out, STDERR_FILENO);
+    (void)execvp(arguments[0], (char *const *)(uintptr_t)arguments);
+    _exit(127);
+}
+
+static void ready_wait(int log)
+{
+    char text[16384];
+    size_t len = 0;
+    while (len == 0 || (strstr(text, "Ready to accept") == NULL && strstr(text, "Sentinel ID") == NULL)) {
+        ssize_t got = len < sizeof(text) - 1 ? read(log, text + len, sizeof(text) - 1 - len) : 0;
+        if (got <= 0)
+            (void)fprintf(stderr, "redis-server did not start:\n%.*s\n", (int)len, text);
+        must(got > 0);
+        len += (size_t)got;
+        text[len] = '\0';
+    }
+}
+
+static void server_end(struct redis_server *server, int how)
+{
+    if (server->pid <= 0)
+        return;
+    must(kill(server->pid, how) == 0 && waitpid(server->pid, NULL, 0) == server->pid);
+    must(close(server->log) == 0);
+    server->pid = 0;
+}
+
+void redis_server_kill(struct redis_server *server)
+{
+    server_end(server, SIGKILL);
+}
+
+void redis_server_stop(struct redis_server *server)
+{
+    server_end(server, SIGTERM);
+    if (server->folder[0] != '\0')
+        folder_remove(server->folder);
+    server->folder[0] = '\0';
+}
+
+static void folder_remove(const char *path)
+{
+    DIR *folder = opendir(path);
+    must(folder != NULL);
+    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            (void)unlinkat(dirfd(folder), entry->d_name, 0);
+    must(closedir(folder) == 0 && rmdir(path) == 0);
+}
+
+int redis_server_dial(const struct redis_server *server)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    must(strlen(server->socket) < sizeof(at.sun_path));
+    memcpy(at.sun_path, server->socket, strlen(server->socket) + 1);
+    must(fd >= 0 && connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0);
+    return fd;
+}
