@@ -57,13 +57,16 @@ static uint16_t port_find(void)
 
 static _Noreturn void server_run(const struct redis_server *server, int out, const char *const *options)
 {
-    const char *arguments[ARGUMENTS_MAX] = {"redis-server", "--bind",       "127.0.0.1",    "--save",      "",
-                                            "--dir",        server->folder, "--unixsocket", server->socket};
     char port[8];
-    size_t count = 9;
+    const char *const ours[] = {"--bind", "127.0.0.1", "--port",       port,           "--save",
+                                "",       "--dir",     server->folder, "--unixsocket", server->socket};
+    const char *arguments[ARGUMENTS_MAX] = {"redis-server"};
+    size_t count = 1;
     (void)snprintf(port, sizeof(port), "%u", server->port);
-    arguments[count++] = "--port";
-    arguments[count++] = port;
+    if (options != NULL && options[0] != NULL && options[0][0] != '-')
+        arguments[count++] = *options++;
+    for (size_t i = 0; i < sizeof(ours) / sizeof(ours[0]); i++)
+        arguments[count++] = ours[i];
     for (; options != NULL && *options != NULL; options++) {
         must(count < ARGUMENTS_MAX - 1);
         arguments[count++] = *options;

@@ -15,7 +15,7 @@ struct redis_server {
     uint16_t port;   /* on 127.0.0.1 */
 };
 
-/* Serves when this returns. `options` ends with NULL and is given to redis-server as it is; NULL for none. */
+/* Serves when this returns. `options` ends with NULL, and may begin with the path of a configuration file; NULL for none. */
 void redis_server_start(struct redis_server *server, const char *const *options);
 
 /* It may have been stopped before. */
