@@ -109,7 +109,9 @@ void link_free(struct link *link)
 {
     if (link == NULL)
         return;
-    must(!link->is_open && !link->is_calling && link->state == LINK_RESTING && link->count == 0);
+    must(!link->is_open && !link->is_calling && link->state == LINK_RESTING);
+    if (link->slots != NULL)
+        in_flight_end(link);
     reader_free(link->reader);
     freeReplyObject(link->server);
     explicit_bzero(link->greeting, sizeof(link->greeting));
@@ -487,7 +489,8 @@ bool link_send(struct link *link, struct link_command *command, struct span byte
 {
     uint64_t waiting = link->out_end - link->out_sent;
     must(command->done != NULL && bytes.len > 0);
-    if (link->state == LINK_RESTING || link->renew != NULL || link->count == link->options->in_flight_max ||
+    bool is_lost = link->state == LINK_RESTING && link->counts.losses > 0;
+    if (is_lost || link->renew != NULL || link->count == link->options->in_flight_max ||
         bytes.len > link->options->out_bytes_max - waiting) {
         link->counts.refused++;
         return false;
@@ -522,6 +525,11 @@ void link_renew(struct link *link, const char *why)
 enum link_state link_state(const struct link *link)
 {
     return link->state;
+}
+
+bool link_is_open(const struct link *link)
+{
+    return link->is_open;
 }
 
 const struct peer *link_peer(const struct link *link)

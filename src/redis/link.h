@@ -77,7 +77,7 @@ struct link;
 /* `seed` is any number, and another one for each link. NULL: no memory. */
 struct link *link_new(const struct link_options *options, uint64_t seed);
 
-/* The connection must be closed (link_closed), and with it every command has ended. */
+/* The connection must be closed (link_closed). Commands that wait for the first dial end. */
 void link_free(struct link *link);
 
 /* ---- what the owner does ---- */
@@ -103,8 +103,8 @@ void link_timer(struct link *link, uint64_t now_ms);
 /* ---- commands ---- */
 
 /*
- * `bytes` is a whole command in RESP, or ASKING and one. False, and `done` will not be called: it rests, or as much is in flight
- * or waits to be written as may be. While it dials or greets, commands wait: for their deadline at most.
+ * `bytes` is a whole command in RESP, or ASKING and one. False, and `done` will not be called: it rests after a loss, or as much is
+ * in flight or waits to be written as may be. Until it is ready, commands wait: for their deadline at most.
  */
 bool link_send(struct link *link, struct link_command *command, struct span bytes, uint64_t now_ms);
 
@@ -120,6 +120,9 @@ void link_renew(struct link *link, const char *why);
 /* ---- what it knows ---- */
 
 enum link_state link_state(const struct link *link);
+
+/* Whether the owner has a connection, or tries to get one. */
+bool link_is_open(const struct link *link);
 
 /* Who is there. Only while it is ready. */
 const struct peer *link_peer(const struct link *link);

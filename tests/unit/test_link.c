@@ -423,6 +423,27 @@ static void what_nobody_waits_for_any_more_is_not_sent_late(void **state)
     finish(link);
 }
 
+static void a_new_link_takes_commands_before_it_is_dialed(void **state)
+{
+    (void)state;
+    struct link *link = link_new(&plain, 7);
+    struct ask asks[3] = {ask_until(9000), ask_until(1100), ask_until(9000)};
+    for (int i = 0; i < 2; i++)
+        assert_true(link_send(link, &asks[i].command, SPAN(PING), 1000));
+    link_timer(link, 1100);
+    expect_end(&asks[1], LINK_UNSENT);
+    greet(link, 1100);
+    receive(link, WELCOME, 1100);
+    expect_written(link, PING);
+    finish(link);
+    expect_end(&asks[0], LINK_UNKNOWN);
+
+    link = link_new(&plain, 7);
+    assert_true(link_send(link, &asks[2].command, SPAN(PING), 1000));
+    link_free(link);
+    expect_end(&asks[2], LINK_UNSENT);
+}
+
 static void who_is_forgotten_is_never_called(void **state)
 {
     (void)state;
@@ -891,6 +912,7 @@ int main(void)
         cmocka_unit_test(bytes_go_out_as_they_came_however_they_are_written),
         cmocka_unit_test(a_command_without_an_answer_ends_at_its_deadline),
         cmocka_unit_test(what_nobody_waits_for_any_more_is_not_sent_late),
+        cmocka_unit_test(a_new_link_takes_commands_before_it_is_dialed),
         cmocka_unit_test(who_is_forgotten_is_never_called),
         cmocka_unit_test(a_loss_says_of_each_command_whether_it_can_have_happened),
         cmocka_unit_test(a_new_connection_begins_with_nothing_of_the_old_one),
