@@ -46,6 +46,7 @@ static void options_make(struct store *store);
 static const char *server_password(void *context, struct store_text *out);
 static const char *sentinel_password(void *context, struct store_text *out);
 static void order_try(struct store *store, struct store_order *order, uint64_t now_ms);
+static bool is_meant_for(const struct store_order *order, const struct store_line *line);
 static struct store_line *order_line(struct store *store, const struct store_order *order);
 static struct span order_bytes(struct store *store, struct store_order *order);
 static void order_answered(struct link_command *command, enum link_outcome outcome, const redisReply *reply);
@@ -159,6 +160,10 @@ static void order_try(struct store *store, struct store_order *order, uint64_t n
 {
     struct store_line *line = order_line(store, order);
     bool is_asking = order->refusal.deed == REFUSAL_ASK;
+    if (order->run_id != NULL && !is_asking && !is_meant_for(order, line)) {
+        order_end(order);
+        return;
+    }
     order->command = (struct link_command){
         .done = order_answered, .deadline_ms = order->deadline_ms, .replies_before = is_asking};
     order->line = line;
@@ -169,6 +174,13 @@ static void order_try(struct store *store, struct store_order *order, uint64_t n
         order->refusal.deed = REFUSAL_WAIT; /* who was named is not there: back to the map */
     order->again_ms = now_ms + (AGAIN_MS << MIN(order->tries - 1, AGAIN_TIMES - 1));
     order_wait(store, order);
+}
+
+/* A connection that is ready reaches one process for as long as it lives, so what it takes now goes to that one or to nobody. */
+static bool is_meant_for(const struct store_order *order, const struct store_line *line)
+{
+    return line != NULL && link_state(line->link) == LINK_READY &&
+           strcmp(link_peer(line->link)->run_id, order->run_id) == 0;
 }
 
 /* Where a redirect says, for it is newer than the map; else who keeps the slot. NULL: nobody, or no line to them can be made. */

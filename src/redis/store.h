@@ -30,8 +30,13 @@ struct store_order {
     enum store_lane lane;
     struct span bytes; /* a whole command in RESP, which lives until `done` */
     struct span whole; /* the same with the whole script, for a server that does not know it; or empty */
+    /*
+     * The process that it is meant for, as store_peer names it; it lives until `done`. Sent to no other, but for one that this
+     * names itself while the slot moves: else it ends as LINK_UNSENT, to be written anew. NULL: whoever keeps the slot.
+     */
+    const char *run_id;
     uint64_t deadline_ms;
-    /* Once, perhaps before store_send returns. LINK_UNSENT: it did nothing, anywhere, and its time is over or there was no room. */
+    /* Once, perhaps before store_send returns. LINK_UNSENT: it did nothing, anywhere: its time is over, there was no room, or nobody with its run id. */
     void (*done)(struct store_order *order, enum link_outcome outcome, const redisReply *reply);
 
     /* the store's own */

@@ -494,8 +494,9 @@ static void a_password_opens_the_door_for_every_line(void **state)
 
 /* ---- servers that the test plays, on a clock of its own ---- */
 
-#define RUN_ID  "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define WELCOME "+OK\r\n$67\r\nredis_mode:cluster\r\nrun_id:" RUN_ID "\r\n$11\r\nrole:master\r\n"
+#define RUN_A           "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define RUN_B           "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define WELCOME(run_id) "+OK\r\n$67\r\nredis_mode:cluster\r\nrun_id:" run_id "\r\n$11\r\nrole:master\r\n"
 
 /* Says the same to every order; of a cluster in which 10.0.0.1 keeps everything. */
 struct actor {
@@ -515,7 +516,7 @@ static struct actor *actor_at(const struct store_line *line)
 static const char *actor_reply(struct actor *actor, struct span out)
 {
     if (memmem(out.data, out.len, "replication", 11) != NULL)
-        return WELCOME;
+        return actor == actors ? WELCOME(RUN_A) : WELCOME(RUN_B);
     if (memmem(out.data, out.len, "SLOTS", 5) != NULL && ++actor->looks)
         return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$8\r\n10.0.0.1\r\n:6379\r\n";
     actor->orders++;
@@ -692,6 +693,33 @@ static void who_is_asked_once_is_told_so(void **state)
     stage_close(&ask);
 }
 
+static void an_order_for_one_process_reaches_no_other(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *run_id, *first, *second;
+        enum link_outcome outcome;
+        int orders[2];
+    } rows[] = {
+        {RUN_A, ":1\r\n", "", LINK_ANSWERED, {1, 0}},
+        {RUN_B, ":1\r\n", "", LINK_UNSENT, {0, 0}}, /* as if it had been written before a failover */
+        {RUN_A, "-MOVED 15495 10.0.0.2:6379\r\n", ":1\r\n", LINK_UNSENT, {1, 0}},
+        {RUN_A, "-ASK 15495 10.0.0.2:6379\r\n", "+OK\r\n:1\r\n", LINK_ANSWERED, {1, 1}},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        stage_open(rows[i].first, rows[i].second);
+        struct ask ask = stage_ask(9000);
+        ask.order.run_id = rows[i].run_id;
+        store_send(store, &ask.order, stage_ms);
+        stage_pass(50);
+        assert_int_equal(ask.ended, 1);
+        assert_int_equal(ask.outcome, rows[i].outcome);
+        for (int n = 0; n < 2; n++)
+            assert_int_equal(actors[n].orders, rows[i].orders[n]);
+        stage_close(&ask);
+    }
+}
+
 static void a_line_to_who_is_no_primary_any_more_is_let_go(void **state)
 {
     (void)state;
@@ -723,6 +751,7 @@ int main(void)
         cmocka_unit_test(what_an_operator_must_do_is_told_at_once),
         cmocka_unit_test(two_servers_that_name_each_other_are_not_asked_without_end),
         cmocka_unit_test(who_is_asked_once_is_told_so),
+        cmocka_unit_test(an_order_for_one_process_reaches_no_other),
         cmocka_unit_test(a_line_to_who_is_no_primary_any_more_is_let_go),
         cmocka_unit_test_teardown(an_order_that_the_end_overtakes_ends, servers_stop),
         cmocka_unit_test_teardown(a_password_opens_the_door_for_every_line, servers_stop),
