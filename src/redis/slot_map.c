@@ -23,6 +23,7 @@ static bool host_read(const redisReply *host, const struct address *asked, struc
 static void node_id_read(const redisReply *node, struct primary *out);
 static uint16_t place_of(struct slot_map *map, const struct primary *primary);
 static bool is_number(const redisReply *reply, long long least, long long most);
+static bool primary_equal(const struct primary *a, const struct primary *b);
 
 void slot_map_clear(struct slot_map *map)
 {
@@ -156,13 +157,20 @@ const struct primary *slot_map_find(const struct slot_map *map, uint16_t slot)
 
 bool slot_map_equal(const struct slot_map *a, const struct slot_map *b)
 {
-    for (uint16_t slot = 0; slot < SLOTS; slot++) {
-        const struct primary *of_a = slot_map_find(a, slot), *of_b = slot_map_find(b, slot);
-        if ((of_a == NULL) != (of_b == NULL))
+    uint16_t slot = 0;
+    while (slot < SLOTS) {
+        uint16_t of_a = a->of_slot[slot], of_b = b->of_slot[slot];
+        if (!primary_equal(slot_map_find(a, slot), slot_map_find(b, slot)))
             return false;
-        if (of_a != NULL &&
-            (!address_equal(&of_a->address, &of_b->address) || strcmp(of_a->node_id, of_b->node_id) != 0))
-            return false;
+        while (slot < SLOTS && a->of_slot[slot] == of_a && b->of_slot[slot] == of_b)
+            slot++; /* a range has one answer */
     }
     return true;
+}
+
+static bool primary_equal(const struct primary *a, const struct primary *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    return address_equal(&a->address, &b->address) && strcmp(a->node_id, b->node_id) == 0;
 }
