@@ -5,7 +5,7 @@
  */
 #include "redis/link.h"
 
-#include "redis_server.h"
+#include "redis_process.h"
 #include "rig.h"
 
 #include <errno.h>
@@ -638,7 +638,7 @@ static void what_comes_after_the_end_is_not_heard(void **state)
 
 struct driver {
     struct link *link;
-    const struct redis_server *server;
+    const struct redis_process *server;
     int fd; /* -1: none */
 };
 
@@ -661,7 +661,7 @@ static void driver_heed(struct driver *driver)
     switch (link_wish(driver->link, clock_ms())) {
     case LINK_DIAL:
         link_dialing(driver->link, clock_ms());
-        driver->fd = redis_server_dial(driver->server);
+        driver->fd = redis_process_dial(driver->server);
         link_connected(driver->link, clock_ms());
         break;
     case LINK_HANG_UP:
@@ -744,7 +744,7 @@ static void driver_end(struct driver *driver)
     link_free(driver->link);
 }
 
-static struct redis_server server;
+static struct redis_process server;
 
 static void order(const char *command)
 {
@@ -759,14 +759,14 @@ static void order(const char *command)
 static int server_start(void **state)
 {
     (void)state;
-    redis_server_start(&server, NULL);
+    redis_process_start(&server, NULL);
     return 0;
 }
 
 static int server_stop(void **state)
 {
     (void)state;
-    redis_server_stop(&server);
+    redis_process_stop(&server);
     return 0;
 }
 
@@ -872,11 +872,11 @@ static void a_killed_server_is_lost_and_its_successor_is_another(void **state)
     order("CLIENT PAUSE 60000 ALL");
     assert_true(link_send(driver.link, &ask.command, SPAN(PING), clock_ms()));
     driver_write(&driver);
-    redis_server_kill(&server);
+    redis_process_kill(&server);
     driver_answer(&driver, &ask);
     expect_end(&ask, LINK_UNKNOWN);
-    redis_server_stop(&server);
-    redis_server_start(&server, NULL);
+    redis_process_stop(&server);
+    redis_process_start(&server, NULL);
     order("ACL SETUSER weir on >one +@all ~*");
     driver_until(&driver, LINK_READY);
     assert_string_not_equal(link_peer(driver.link)->run_id, run_id);

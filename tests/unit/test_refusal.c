@@ -2,7 +2,7 @@
 /* What servers say no with is understood: kept texts of several versions, and those that a real server says in the test. */
 #include "redis/refusal.h"
 
-#include "redis_server.h"
+#include "redis_process.h"
 #include "rig.h"
 
 #include <hiredis/hiredis.h>
@@ -132,13 +132,13 @@ static void what_an_old_server_wraps_is_unwrapped(void **state)
 
 /* ---- a real server ---- */
 
-static struct redis_server server;
+static struct redis_process server;
 static redisContext *connection;
 
 static int server_start(void **state)
 {
     (void)state;
-    redis_server_start(&server, NULL);
+    redis_process_start(&server, NULL);
     connection = redisConnectUnix(server.socket);
     return connection == NULL || connection->err != 0;
 }
@@ -147,7 +147,7 @@ static int server_stop(void **state)
 {
     (void)state;
     redisFree(connection);
-    redis_server_stop(&server);
+    redis_process_stop(&server);
     return 0;
 }
 

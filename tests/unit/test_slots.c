@@ -2,20 +2,20 @@
 /* The slot of a key is what a real server says it is. */
 #include "redis/slots.h"
 
-#include "redis_server.h"
+#include "redis_process.h"
 #include "rig.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
 
-static struct redis_server server;
+static struct redis_process server;
 static redisContext *connection;
 
 static int server_start(void **state)
 {
     (void)state;
     static const char *const options[] = {"--cluster-enabled", "yes", NULL};
-    redis_server_start(&server, options);
+    redis_process_start(&server, options);
     connection = redisConnectUnix(server.socket);
     return connection == NULL || connection->err != 0;
 }
@@ -24,7 +24,7 @@ static int server_stop(void **state)
 {
     (void)state;
     redisFree(connection);
-    redis_server_stop(&server);
+    redis_process_stop(&server);
     return 0;
 }
 

@@ -6,7 +6,7 @@
 #define _GNU_SOURCE
 #include "redis/store.h"
 
-#include "redis_server.h"
+#include "redis_process.h"
 #include "rig.h"
 
 #include <arpa/inet.h>
@@ -199,18 +199,18 @@ static void store_close(void)
 
 /* ---- servers ---- */
 
-static struct redis_server servers[3];
+static struct redis_process servers[3];
 
 static int servers_stop(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 3; i++)
-        redis_server_stop(&servers[i]);
+        redis_process_stop(&servers[i]);
     return 0;
 }
 
 /* What the server says, in memory that the next call uses again. */
-static const char *order(const struct redis_server *server, const char *format, ...)
+static const char *order(const struct redis_process *server, const char *format, ...)
 {
     static char text[4096];
     redisContext *connection = redisConnectUnix(server->socket);
@@ -227,7 +227,7 @@ static const char *order(const struct redis_server *server, const char *format, 
     return text;
 }
 
-static void store_open_at(const struct redis_server *server)
+static void store_open_at(const struct redis_process *server)
 {
     char text[64];
     (void)snprintf(text, sizeof(text), "redis://127.0.0.1:%u", server->port);
@@ -252,7 +252,7 @@ static void cluster_start(void)
 {
     static const char *const enabled[] = {"--cluster-enabled", "yes", NULL};
     for (int i = 0; i < 2; i++) {
-        redis_server_start(&servers[i], enabled);
+        redis_process_start(&servers[i], enabled);
         (void)snprintf(node_ids[i], sizeof(node_ids[i]), "%s", order(&servers[i], "CLUSTER MYID"));
     }
     (void)order(&servers[0], "CLUSTER ADDSLOTSRANGE 0 8191");
@@ -267,7 +267,7 @@ static void cluster_start(void)
 static void orders_given_before_anything_is_known_are_answered(void **state)
 {
     (void)state;
-    redis_server_start(&servers[0], NULL);
+    redis_process_start(&servers[0], NULL);
     store_open_at(&servers[0]);
     struct ask asks[3] = {ask_of("a", "INCR a"), ask_of("a", "INCR a"), ask_of("a", "LPUSH a 1")};
     for (int i = 0; i < 3; i++)
@@ -287,7 +287,7 @@ static void orders_given_before_anything_is_known_are_answered(void **state)
 static void a_script_that_a_server_does_not_know_is_sent_whole(void **state)
 {
     (void)state;
-    redis_server_start(&servers[0], NULL);
+    redis_process_start(&servers[0], NULL);
     store_open_at(&servers[0]);
     for (int round = 0; round < 2; round++) {
         struct ask ask = ask_of("a", "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 1 a");
@@ -308,7 +308,7 @@ static void a_script_that_a_server_does_not_know_is_sent_whole(void **state)
 static void each_lane_is_a_connection_of_its_own(void **state)
 {
     (void)state;
-    redis_server_start(&servers[0], NULL);
+    redis_process_start(&servers[0], NULL);
     store_open_at(&servers[0]);
     struct ask slow = ask_of("a", "BLPOP nothing 0"), quick = ask_of("a", "INCR a");
     slow.order.lane = STORE_LANE_CONFIRMED;
@@ -359,7 +359,7 @@ static void a_replica_that_takes_over_is_found_and_orders_wait_for_it(void **sta
     (void)state;
     char text[64];
     for (size_t i = 0; i < 2; i++)
-        redis_server_start(&servers[i], NULL);
+        redis_process_start(&servers[i], NULL);
     (void)order(&servers[1], "REPLICAOF 127.0.0.1 %d", servers[0].port);
     (void)snprintf(text, sizeof(text), "redis://127.0.0.1:%u,127.0.0.1:%u", servers[1].port, servers[0].port);
     store_open(text);
@@ -376,7 +376,7 @@ static void a_replica_that_takes_over_is_found_and_orders_wait_for_it(void **sta
     assert_false(topology_is_running(store_topology(store), run_id));
 
     /* And back, with a death. */
-    redis_server_kill(&servers[1]);
+    redis_process_kill(&servers[1]);
     while (store_peer(store, 0) != NULL)
         turn();
     struct ask ask = ask_of("a", "SET b 7");
@@ -396,7 +396,7 @@ static void sentinels_are_asked_with_a_login_of_their_own(void **state)
     (void)state;
     char text[192], path[64];
     static const char *const locked[] = {"--requirepass", "inner", NULL};
-    redis_server_start(&servers[0], locked);
+    redis_process_start(&servers[0], locked);
     (void)snprintf(path, sizeof(path), "%s/sentinel.conf", servers[0].folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
@@ -406,7 +406,7 @@ static void sentinels_are_asked_with_a_login_of_their_own(void **state)
                 servers[0].port) > 0);
     assert_int_equal(fclose(file), 0);
     const char *const sentinel[] = {path, "--sentinel", NULL};
-    redis_server_start(&servers[1], sentinel);
+    redis_process_start(&servers[1], sentinel);
     /* The first of them is nobody. */
     (void)snprintf(text, sizeof(text),
                    "redis+sentinel://:inner@127.0.0.1:1,127.0.0.1:%u/shop/3?sentinel_password_env=outer",
@@ -420,9 +420,9 @@ static void sentinels_are_asked_with_a_login_of_their_own(void **state)
 static void nobody_there_is_told_by_the_deadline(void **state)
 {
     (void)state;
-    redis_server_start(&servers[0], NULL);
+    redis_process_start(&servers[0], NULL);
     store_open_at(&servers[0]);
-    redis_server_kill(&servers[0]);
+    redis_process_kill(&servers[0]);
     struct ask ask = ask_of("a", "INCR a");
     uint64_t start_ms = clock_ms();
     ask.order.deadline_ms = start_ms + 300;
@@ -457,7 +457,7 @@ static void an_order_that_the_end_overtakes_ends(void **state)
 {
     (void)state;
     struct ask asks[2] = {ask_of("a", "INCR a"), ask_of("a", "INCR a")};
-    redis_server_start(&servers[0], NULL);
+    redis_process_start(&servers[0], NULL);
     store_open_at(&servers[0]);
     while (topology_version(store_topology(store)) == 0)
         turn();
@@ -476,7 +476,7 @@ static void a_password_opens_the_door_for_every_line(void **state)
     (void)state;
     char text[96];
     static const char *const locked[] = {"--requirepass", "pass word", NULL};
-    redis_server_start(&servers[0], locked);
+    redis_process_start(&servers[0], locked);
     (void)snprintf(text, sizeof(text), "redis://:pass%%20word@127.0.0.1:%u/2", servers[0].port);
     store_open(text);
     expect_run("a", "INCR a", "1");

@@ -5,7 +5,7 @@
  */
 #include "redis/topology.h"
 
-#include "redis_server.h"
+#include "redis_process.h"
 #include "rig.h"
 
 #include <stdio.h>
@@ -505,7 +505,7 @@ static void look(struct topology *topology, uint64_t now_ms)
     }
 }
 
-static void order(const struct redis_server *server, const char *command)
+static void order(const struct redis_process *server, const char *command)
 {
     redisContext *connection = redisConnectUnix(server->socket);
     redisReply *reply = ask(connection, command);
@@ -515,13 +515,13 @@ static void order(const struct redis_server *server, const char *command)
     redisFree(connection);
 }
 
-static struct redis_server servers[3];
+static struct redis_process servers[3];
 
 static int servers_stop(void **state)
 {
     (void)state;
     for (size_t i = 0; i < 3; i++)
-        redis_server_stop(&servers[i]);
+        redis_process_stop(&servers[i]);
     return 0;
 }
 
@@ -530,7 +530,7 @@ static void the_primary_among_real_servers_is_found_and_its_restart_noticed(void
     (void)state;
     char text[64];
     for (size_t i = 0; i < 2; i++)
-        redis_server_start(&servers[i], NULL);
+        redis_process_start(&servers[i], NULL);
     (void)snprintf(text, sizeof(text), "REPLICAOF 127.0.0.1 %u", servers[1].port);
     order(&servers[0], text);
     (void)snprintf(text, sizeof(text), "redis://127.0.0.1:%u,127.0.0.1:%u", servers[0].port, servers[1].port);
@@ -544,7 +544,7 @@ static void the_primary_among_real_servers_is_found_and_its_restart_noticed(void
     assert_false(topology_note_run(topology, &topology_find(topology, 1)->address, peer.run_id));
     redisFree(connection);
 
-    redis_server_kill(&servers[1]);
+    redis_process_kill(&servers[1]);
     order(&servers[0], "REPLICAOF NO ONE");
     topology_doubt(topology, 2000, 0);
     look(topology, 2000);
@@ -558,7 +558,7 @@ static void a_real_cluster_is_found_out_by_asking_its_one_address(void **state)
     (void)state;
     static const char *const options[] = {"--cluster-enabled", "yes", NULL};
     char text[64];
-    redis_server_start(&servers[0], options);
+    redis_process_start(&servers[0], options);
     (void)snprintf(text, sizeof(text), "redis://127.0.0.1:%u", servers[0].port);
     struct topology *topology = topology_of(text);
     look(topology, 1000);
@@ -579,14 +579,14 @@ static void a_real_sentinel_names_the_primary(void **state)
 {
     (void)state;
     char text[128], path[64];
-    redis_server_start(&servers[0], NULL);
+    redis_process_start(&servers[0], NULL);
     (void)snprintf(path, sizeof(path), "%s/sentinel.conf", servers[0].folder);
     FILE *file = fopen(path, "w");
     assert_non_null(file);
     assert_true(fprintf(file, "sentinel monitor shop 127.0.0.1 %u 1\n", servers[0].port) > 0);
     assert_int_equal(fclose(file), 0);
     const char *const options[] = {path, "--sentinel", NULL};
-    redis_server_start(&servers[1], options);
+    redis_process_start(&servers[1], options);
 
     (void)snprintf(text, sizeof(text), "redis+sentinel://127.0.0.1:%u/shop", servers[1].port);
     struct topology *topology = topology_of(text);

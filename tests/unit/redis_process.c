@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Its own word that it is ready is waited for, so there is no moment in which a test guesses. */
-#include "redis_server.h"
+#include "redis_process.h"
 
 #include "base/must.h"
 
@@ -19,11 +19,11 @@
 #define ARGUMENTS_MAX 40
 
 static uint16_t port_find(void);
-static _Noreturn void server_run(const struct redis_server *server, int out, const char *const *options);
+static _Noreturn void server_run(const struct redis_process *server, int out, const char *const *options);
 static void ready_wait(int log);
 static void folder_remove(const char *path);
 
-void redis_server_start(struct redis_server *server, const char *const *options)
+void redis_process_start(struct redis_process *server, const char *const *options)
 {
     static const char template[] = P_tmpdir "/weir-redis-XXXXXX";
     int pipe_ends[2];
@@ -55,7 +55,7 @@ static uint16_t port_find(void)
     }
 }
 
-static _Noreturn void server_run(const struct redis_server *server, int out, const char *const *options)
+static _Noreturn void server_run(const struct redis_process *server, int out, const char *const *options)
 {
     char port[8];
     const char *const ours[] = {"--bind", "127.0.0.1", "--port",       port,           "--save",
@@ -92,7 +92,7 @@ static void ready_wait(int log)
     }
 }
 
-static void server_end(struct redis_server *server, int how)
+static void server_end(struct redis_process *server, int how)
 {
     if (server->pid <= 0)
         return;
@@ -101,12 +101,12 @@ static void server_end(struct redis_server *server, int how)
     server->pid = 0;
 }
 
-void redis_server_kill(struct redis_server *server)
+void redis_process_kill(struct redis_process *server)
 {
     server_end(server, SIGKILL);
 }
 
-void redis_server_stop(struct redis_server *server)
+void redis_process_stop(struct redis_process *server)
 {
     server_end(server, SIGTERM);
     if (server->folder[0] != '\0')
@@ -124,7 +124,7 @@ static void folder_remove(const char *path)
     must(closedir(folder) == 0 && rmdir(path) == 0);
 }
 
-int redis_server_dial(const struct redis_server *server)
+int redis_process_dial(const struct redis_process *server)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
