@@ -39,7 +39,11 @@ struct store {
 
     struct store_order *waiting, **waiting_end;
     uint32_t waiting_count;
-    char *asking; /* room for ASKING and a command */
+    bool is_trying;                               /* those that wait; */
+    struct store_order *given, **given_end;       /* meanwhile: they stand behind all of them */
+    uint64_t turns;                               /* orders given so far */
+    uint64_t waits[STORE_LANE_SCOUT][SLOTS / 64]; /* a bit for each slot of which one waits */
+    char *asking;                                 /* room for ASKING and a command */
 };
 
 static void options_make(struct store *store);
@@ -51,9 +55,14 @@ static struct store_line *order_line(struct store *store, const struct store_ord
 static struct span order_bytes(struct store *store, struct store_order *order);
 static void order_answered(struct link_command *command, enum link_outcome outcome, const redisReply *reply);
 static bool is_for_store(const struct store_order *order, enum refusal_deed deed);
+static void order_put_back(struct store *store, struct store_order *order);
 static void order_wait(struct store *store, struct store_order *order);
+static void order_insert(struct store *store, struct store_order *order, struct store_order **at);
+static bool is_waiting(const struct store *store, const struct store_order *order);
 static void order_end(struct store_order *order);
 static void waiting_try(struct store *store, uint64_t now_ms);
+static void given_wait(struct store *store);
+static struct store_order *waiting_take(struct store *store);
 static void refusal_heed(struct store *store, struct store_order *order, uint64_t now_ms);
 static void topology_ask(struct store *store, uint64_t now_ms);
 static bool scout_greets(struct store *store, const struct question *question, uint64_t now_ms);
@@ -79,6 +88,7 @@ struct store *store_new(const struct store_options *options, uint64_t seed, uint
     store->options = options;
     store->dice = seed | 1;
     store->waiting_end = &store->waiting;
+    store->given_end = &store->given;
     store->topology = topology_new(options->url, now_ms);
     store->asking = malloc(strlen(ASKING) + options->out_bytes_max);
     options_make(store);
@@ -153,7 +163,17 @@ void store_send(struct store *store, struct store_order *order, uint64_t now_ms)
     order->refusal = (struct refusal){.deed = REFUSAL_FAILED};
     order->is_new_refusal = order->is_whole = false;
     order->tries = 0;
-    order_try(store, order, now_ms);
+    order->turn = store->turns++;
+    order->again_ms = now_ms;
+    order->is_behind = is_waiting(store, order);
+    if (store->is_trying) {
+        order->next = NULL;
+        *store->given_end = order;
+        store->given_end = &order->next;
+    } else if (order->is_behind)
+        order_wait(store, order);
+    else
+        order_try(store, order, now_ms);
 }
 
 static void order_try(struct store *store, struct store_order *order, uint64_t now_ms)
@@ -216,8 +236,9 @@ static void order_answered(struct link_command *command, enum link_outcome outco
     }
     order->refusal = refusal;
     order->is_new_refusal = true;
+    order->is_behind = false;
     order->again_ms = 0;
-    order_wait(order->store, order);
+    order_put_back(order->store, order);
 }
 
 /* Whether something can be done about it here. */
@@ -228,16 +249,39 @@ static bool is_for_store(const struct store_order *order, enum refusal_deed deed
     return deed != REFUSAL_LOAD || (order->whole.len > 0 && !order->is_whole);
 }
 
+/* Those given after it may wait already: it goes before them. */
+static void order_put_back(struct store *store, struct store_order *order)
+{
+    struct store_order **at = &store->waiting;
+    while (*at != NULL &&
+           ((*at)->slot != order->slot || (*at)->lane != order->lane || (*at)->turn < order->turn))
+        at = &(*at)->next;
+    order_insert(store, order, at);
+}
+
 static void order_wait(struct store *store, struct store_order *order)
+{
+    order_insert(store, order, store->waiting_end);
+}
+
+static void order_insert(struct store *store, struct store_order *order, struct store_order **at)
 {
     if (store->waiting_count == store->options->waiting_max) {
         order_end(order);
         return;
     }
-    order->next = NULL;
-    *store->waiting_end = order;
-    store->waiting_end = &order->next;
+    store->waits[order->lane][order->slot / 64] |= 1ULL << order->slot % 64;
     store->waiting_count++;
+    order->next = *at;
+    *at = order;
+    if (order->next == NULL)
+        store->waiting_end = &order->next;
+}
+
+/* Whether one of its slot and lane waits. */
+static bool is_waiting(const struct store *store, const struct store_order *order)
+{
+    return (store->waits[order->lane][order->slot / 64] >> order->slot % 64 & 1) != 0;
 }
 
 static void order_end(struct store_order *order)
@@ -245,23 +289,49 @@ static void order_end(struct store_order *order)
     order->done(order, LINK_UNSENT, NULL);
 }
 
+/* Everybody in the row once: who still waits goes to its end, and so stands as before when all have been there. */
 static void waiting_try(struct store *store, uint64_t now_ms)
 {
-    struct store_order *order = store->waiting;
-    store->waiting = NULL;
-    store->waiting_end = &store->waiting;
-    store->waiting_count = 0;
-    for (struct store_order *next; order != NULL; order = next) {
-        next = order->next;
+    uint32_t count = store->waiting_count;
+    memset(store->waits, 0, sizeof(store->waits));
+    store->is_trying = true;
+    for (uint32_t i = 0; i < count; i++) {
+        struct store_order *order = waiting_take(store);
         if (order->is_new_refusal)
             refusal_heed(store, order, now_ms);
+        order->is_behind = is_waiting(store, order);
         if (now_ms >= order->deadline_ms)
             order_end(order);
-        else if (now_ms >= order->again_ms)
+        else if (now_ms >= order->again_ms && !order->is_behind)
             order_try(store, order, now_ms);
         else
             order_wait(store, order);
     }
+    store->is_trying = false;
+    given_wait(store);
+}
+
+/* The next turn, which is due at once, looks at them. */
+static void given_wait(struct store *store)
+{
+    struct store_order *order = store->given;
+    store->given = NULL;
+    store->given_end = &store->given;
+    for (struct store_order *next; order != NULL; order = next) {
+        next = order->next;
+        order->is_behind = is_waiting(store, order);
+        order_wait(store, order);
+    }
+}
+
+static struct store_order *waiting_take(struct store *store)
+{
+    struct store_order *order = store->waiting;
+    store->waiting = order->next;
+    store->waiting_count--;
+    if (store->waiting == NULL)
+        store->waiting_end = &store->waiting;
+    return order;
 }
 
 static void refusal_heed(struct store *store, struct store_order *order, uint64_t now_ms)
@@ -313,7 +383,8 @@ uint64_t store_due_ms(const struct store *store)
         if (!store->lines[i]->is_leaving)
             due_ms = MIN(due_ms, link_due_ms(store->lines[i]->link));
     for (const struct store_order *order = store->waiting; order != NULL; order = order->next)
-        due_ms = MIN(due_ms, MIN(order->again_ms, order->deadline_ms));
+        due_ms =
+            MIN(due_ms, order->is_behind ? order->deadline_ms : MIN(order->again_ms, order->deadline_ms));
     return due_ms;
 }
 

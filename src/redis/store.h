@@ -9,6 +9,9 @@
  * moved, asks the one that has it already, waits while a server cannot, looks for the primaries again, sends the whole script
  * where its name is not known. All of that ends with the order's deadline. Only primaries are ever sent an order.
  *
+ * Orders of one slot and lane are sent in the order in which they were given: while one waits for another try, those behind it
+ * wait too. (What was in flight behind one that a server refused may have been done before it.)
+ *
  * What may have happened is never sent twice: such an order ends as LINK_UNKNOWN, and whoever gave it knows whether it may be
  * given again.
  *
@@ -47,7 +50,9 @@ struct store_order {
     struct refusal refusal;
     bool is_new_refusal; /* that nobody has heeded yet */
     bool is_whole;
+    bool is_behind; /* another one of its slot that waits */
     uint32_t tries;
+    uint64_t turn; /* of all that were given */
     uint64_t again_ms;
 };
 

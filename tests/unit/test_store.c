@@ -502,7 +502,7 @@ static void a_password_opens_the_door_for_every_line(void **state)
 struct actor {
     const char *host, *says; /* "": nothing; NULL: it hangs up */
     int orders, looks;
-    char heard[64]; /* of the last one, its beginning */
+    char heard[128]; /* of the last one, its beginning */
 };
 
 static struct actor actors[2];
@@ -693,6 +693,95 @@ static void who_is_asked_once_is_told_so(void **state)
     stage_close(&ask);
 }
 
+static void nobody_overtakes_an_order_of_the_same_slot_that_waits(void **state)
+{
+    (void)state;
+    stage_open("-LOADING not yet\r\n", "");
+    struct ask first = stage_ask(9000), second = ask_of("a", "DECR a"), other = ask_of("b", "GET b");
+    second.order.deadline_ms = other.order.deadline_ms = 9000;
+    store_send(store, &first.order, stage_ms);
+    stage_settle();
+    store_turn(store, stage_ms);
+    actors[0].says = ":1\r\n";
+    store_send(store, &second.order, stage_ms);
+    store_send(store, &other.order, stage_ms);
+    assert_true(store_due_ms(store) > stage_ms); /* to wait is not to turn in circles */
+    stage_settle();
+    expect_answer(&other, "1"); /* of another slot */
+    assert_int_equal(first.ended + second.ended, 0);
+    actors[0].says = ":1\r\n:2\r\n";
+    stage_pass(50);
+    expect_answer(&first, "1");
+    expect_answer(&second, "2");
+    assert_true(strstr(actors[0].heard, "INCR") < strstr(actors[0].heard, "DECR"));
+    ask_free(&second);
+    ask_free(&other);
+    stage_close(&first);
+}
+
+/* Two in flight, and one that is given when the first has been refused and the second not yet. */
+static void who_is_refused_late_waits_where_it_stood(void **state)
+{
+    (void)state;
+    stage_open("", "");
+    struct ask first = stage_ask(9000), second = ask_of("a", "DECR a"), third = ask_of("a", "GET a");
+    second.order.deadline_ms = third.order.deadline_ms = 9000;
+    store_send(store, &first.order, stage_ms);
+    store_send(store, &second.order, stage_ms);
+    stage_settle();
+    struct link *link = store_line(store, 0)->link;
+    assert_int_equal(link_in_flight(link), 2);
+    link_received(link, SPAN("-LOADING not yet\r\n"), stage_ms);
+    store_send(store, &third.order, stage_ms);
+    link_received(link, SPAN("-LOADING not yet\r\n"), stage_ms);
+    actors[0].says = ":1\r\n:2\r\n:3\r\n";
+    stage_pass(50);
+    expect_answer(&first, "1");
+    expect_answer(&second, "2");
+    expect_answer(&third, "3");
+    assert_true(strstr(actors[0].heard, "DECR") < strstr(actors[0].heard, "GET"));
+    ask_free(&second);
+    ask_free(&third);
+    stage_close(&first);
+}
+
+static struct ask *successors; /* two */
+
+static void expired_done(struct store_order *order, enum link_outcome outcome, const redisReply *reply)
+{
+    ask_done(order, outcome, reply);
+    for (int i = 0; i < 2; i++)
+        store_send(store, &successors[i].order, stage_ms);
+}
+
+static void who_is_given_when_another_ends_stands_behind_all_that_wait(void **state)
+{
+    (void)state;
+    stage_open("-LOADING not yet\r\n", "");
+    struct ask first = stage_ask(1500), second = ask_of("a", "DECR a");
+    struct ask given[2] = {ask_of("a", "GET a"), ask_of("a", "GET b")};
+    second.order.deadline_ms = given[0].order.deadline_ms = given[1].order.deadline_ms = 9000;
+    first.order.done = expired_done;
+    successors = given;
+    store_send(store, &first.order, stage_ms);
+    stage_settle();
+    store_turn(store, stage_ms);
+    store_send(store, &second.order, stage_ms);
+    actors[0].says = "-LOADING not yet\r\n-LOADING not yet\r\n"; /* they are sent together from now on */
+    stage_pass(500);
+    assert_int_equal(first.ended + second.ended, 0);
+    actors[0].says = ":1\r\n:2\r\n:3\r\n";
+    stage_pass(300);
+    assert_int_equal(first.outcome, LINK_UNSENT);
+    expect_answer(&second, "1");
+    expect_answer(&given[0], "2");
+    expect_answer(&given[1], "3");
+    ask_free(&second);
+    ask_free(&given[0]);
+    ask_free(&given[1]);
+    stage_close(&first);
+}
+
 static void an_order_for_one_process_reaches_no_other(void **state)
 {
     (void)state;
@@ -751,6 +840,9 @@ int main(void)
         cmocka_unit_test(what_an_operator_must_do_is_told_at_once),
         cmocka_unit_test(two_servers_that_name_each_other_are_not_asked_without_end),
         cmocka_unit_test(who_is_asked_once_is_told_so),
+        cmocka_unit_test(nobody_overtakes_an_order_of_the_same_slot_that_waits),
+        cmocka_unit_test(who_is_refused_late_waits_where_it_stood),
+        cmocka_unit_test(who_is_given_when_another_ends_stands_behind_all_that_wait),
         cmocka_unit_test(an_order_for_one_process_reaches_no_other),
         cmocka_unit_test(a_line_to_who_is_no_primary_any_more_is_let_go),
         cmocka_unit_test_teardown(an_order_that_the_end_overtakes_ends, servers_stop),
