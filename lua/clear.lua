@@ -1,0 +1,20 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- Everybody in line and inside is gone, as if they had never been.
+--
+-- returns  {'OK', people cleared} · {'ROOM_NOT_FOUND'}
+-- keeps    numbering goes on; nobody comes back
+
+-- include number
+-- include room
+-- include pace
+
+if not room_load() then
+    return {'ROOM_NOT_FOUND'}
+end
+local cleared = call('HLEN', TICKETS)
+call('UNLINK', LINE, TICKETS, DUE)
+room.away, room.called, room.entered, room.active, room.advance = 0, 0, 0, 0, 0
+lapse_if_empty()
+room_save()
+return {'OK', cleared}

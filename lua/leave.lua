@@ -1,0 +1,19 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- Leaves, in line or inside: at once and for good.
+--
+-- ARGV     holder, epoch, count
+-- returns  {'OK'} · {'TOKEN_NOT_FOUND'}
+-- keeps    a turn that was not taken is given back
+
+-- include number
+-- include room
+-- include pace
+-- include ticket
+-- include moves
+-- include tickets
+
+return one_ticket(function(ticket)
+    ticket_finish(ticket)
+    lapse_if_empty()
+end)

@@ -1,0 +1,28 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- The shop gives a session so many seconds from now at least, seen or not.
+--
+-- ARGV     holder, epoch, count, seconds
+-- returns  {'OK'} · {'TOKEN_NOT_FOUND'}
+-- keeps    no session lives longer than its longest time
+
+-- include number
+-- include room
+-- include pace
+-- include ticket
+-- include moves
+-- include tickets
+
+return one_ticket(function(ticket)
+    if not ticket_is_inside(ticket) then
+        return 'TOKEN_NOT_FOUND'
+    end
+    local deadline = session_deadline(ticket, tonumber(ARGV[4]))
+    if deadline <= ticket.deadline then
+        return
+    end
+    ticket.is_extended = true
+    ticket_set_deadline(ticket, deadline)
+    ticket_keep(ticket)
+    lapse_if_empty()
+end)
