@@ -63,17 +63,21 @@ NGX_CFLAGS   := $(NGX_INCLUDES) -Wno-unused-parameter -Wno-undef -Wno-cast-qual 
 # --- what is built of what -----------------------------------------------------------------------------------------
 
 # In the order of DESIGN: a layer includes only those before it (scripts/check-layers). `config` names the same ones.
-CORE_LAYERS := base room token journal engine
+CORE_LAYERS := base room token journal engine redis
 CORE        := $(wildcard $(CORE_LAYERS:%=src/%/*.c))
 CORE_OBJS   := $(CORE:%.c=$(B)/%.o)
 CORE_LIB    := $(B)/libweir.a
+
+# What a Redis runs: each file of lua/, whole.
+SCRIPT_SRCS := $(patsubst lua/%.lua,$(B)/script_%.c,$(wildcard lua/*.lua))
+CORE_OBJS   += $(SCRIPT_SRCS:.c=.o)
 
 PAGES       := $(patsubst web/%/index.html,$(B)/page_%.c,$(wildcard web/*/index.html))
 NGX_SRCS    := $(wildcard src/nginx/*.c)
 MODULE      := $(B)/ngx_http_weir_module.so
 MODULE_LIST := $(NGX)/objs/ngx_http_weir_module_modules.c
 MODULE_OBJS := $(CORE_OBJS) $(NGX_SRCS:%.c=$(B)/%.o) $(PAGES:.c=.o) $(B)/ngx_http_weir_module_modules.o
-MODULE_LIBS := -lcrypto -ljansson -lpthread
+MODULE_LIBS := -lcrypto -ljansson -lhiredis -lpthread
 
 CLI         := $(B)/weir
 CLI_OBJS    := $(patsubst %.c,$(B)/%.o,$(wildcard src/cli/*.c))
@@ -81,7 +85,7 @@ CLI_LIBS    := -ljansson -lcurl -lcrypto -lpthread -lm
 
 UNIT_HELP   := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
 UNIT        := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
-UNIT_LIBS   := -lcmocka -lcrypto -ljansson -lpthread -lm
+UNIT_LIBS   := -lcmocka -lcrypto -ljansson -lhiredis -lpthread -lm
 
 FUZZ        := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS     := $(FUZZ:%=$(B)/replay/%)
@@ -211,6 +215,18 @@ $(B)/page_%.c: web/%/index.html scripts/embed
 	@mkdir -p $(@D)
 	$(call say,embed,$<)
 	$(Q)scripts/embed weir_page_$* $< > $@
+
+$(B)/script_%.o: $(B)/script_%.c Makefile
+	$(call say,$(CC),$<)
+	$(Q)$(CC) $(CFLAGS) -c $< -o $@
+
+$(B)/script_%.c: $(B)/lua/%.lua scripts/embed
+	$(call say,embed,$<)
+	$(Q)scripts/embed script_$* $< > $@
+
+$(B)/lua/%.lua: lua/%.lua $(wildcard lua/lib/*.lua) scripts/compose-lua
+	@mkdir -p $(@D)
+	$(Q)scripts/compose-lua $< > $@
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)
