@@ -11,6 +11,8 @@
 -- include pace
 -- include ticket
 -- include moves
+-- include call
+-- include finish
 -- include calling
 
 if not room_load() then

@@ -2,9 +2,9 @@
 --
 -- Takes the turn; once inside, says the same again.
 --
--- ARGV     holder, epoch, count; key id and wall clock in seconds of the pass; scope and body of the request's key, or two
+-- ARGV     of each: holder, epoch, count; key id and wall clock in seconds of the pass; scope and body of the request's key, or two
 --          empty ones
--- returns  {'OK' | 'NOT_READY', standing} · {'TOKEN_NOT_FOUND'} · {'IDEMPOTENCY_CONFLICT'}
+-- returns  of each: {'OK' | 'NOT_READY', standing} · {'TOKEN_NOT_FOUND'} · {'IDEMPOTENCY_CONFLICT'}
 -- keeps    a ticket enters once, and keeps what its pass says
 
 -- include number
@@ -13,19 +13,20 @@
 -- include eta
 -- include ticket
 -- include moves
+-- include session
 -- include standing
 -- include requests
+-- include each
 
-local holder, epoch, count, key_id, wall_sec, scope, body = unpack(ARGV)
+-- Too early; but whoever asks is there.
+local function enter_too_early(ticket)
+    local standing = standing_tell(ticket)
+    ticket_keep(ticket)
+    return {'NOT_READY', standing_list(standing)}
+end
 
-local function enter_once(ticket)
+local function enter_once(ticket, key_id, wall_sec, scope, body)
     local is_repeat = ticket_is_inside(ticket)
-    if not is_repeat and ticket.state ~= CALLED then
-        -- Too early; but whoever asks is there.
-        local standing = standing_tell(ticket)
-        ticket_keep(ticket)
-        return {'NOT_READY', standing_list(standing)}
-    end
     if not is_repeat then
         ticket_enter(ticket, tonumber(wall_sec), tonumber(key_id))
     end
@@ -37,7 +38,7 @@ local function enter_once(ticket)
     return {'OK', standing_list(standing)}
 end
 
-local function enter()
+return each(7, 'TOKEN_NOT_FOUND', function(holder, epoch, count, key_id, wall_sec, scope, body)
     if scope ~= '' then
         requests_forget(2)
     end
@@ -46,12 +47,11 @@ local function enter()
         return {'IDEMPOTENCY_CONFLICT'}
     end
     local ticket = ticket_find(holder, epoch, count)
-    return ticket and enter_once(ticket) or {'TOKEN_NOT_FOUND'}
-end
-
-if not room_load() then
-    return {'TOKEN_NOT_FOUND'}
-end
-local answer = enter()
-room_save()
-return answer
+    if not ticket then
+        return {'TOKEN_NOT_FOUND'}
+    end
+    if ticket.state == CALLED or ticket_is_inside(ticket) then
+        return enter_once(ticket, key_id, wall_sec, scope, body)
+    end
+    return enter_too_early(ticket)
+end)

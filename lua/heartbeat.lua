@@ -2,8 +2,8 @@
 --
 -- Each of these tickets was seen, and is told nothing about its turn.
 --
--- ARGV     holder, epoch and count of each; at most 128 tickets
--- returns  {'OK', standing, …} in the same order; an empty list for what is not a living ticket
+-- ARGV     of each: holder, epoch, count
+-- returns  of each: {'OK', standing} · {'TOKEN_NOT_FOUND'}
 -- keeps    the time to claim a call does not begin
 
 -- include number
@@ -13,11 +13,11 @@
 -- include ticket
 -- include moves
 -- include standing
--- include tickets
+-- include each
 
-return each_ticket(function(ticket)
+return each_ticket(3, function(ticket)
     local standing = standing_see(ticket)
     ticket_keep(ticket)
     lapse_if_empty()
-    return standing
+    return {'OK', standing_list(standing)}
 end)

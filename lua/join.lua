@@ -2,8 +2,9 @@
 --
 -- Somebody joins: one ticket per holder, and what a key did once it did for good.
 --
--- ARGV     holder, is_trusted (0 or 1), key id, wall clock in seconds; scope and body of the request's key, or two empty ones
--- returns  {'OK', standing} · {'IDEMPOTENCY_CONFLICT'} · {'QUEUE_FULL' | 'WAIT_TOO_LONG' | 'ROOM_CLOSED', retry_after_sec}
+-- ARGV     of each: holder, is_trusted (0 or 1), key id, wall clock in seconds; scope and body of the request's key, or two empty ones
+-- returns  of each: {'OK', standing} · {'IDEMPOTENCY_CONFLICT'} ·
+--          {'QUEUE_FULL' | 'WAIT_TOO_LONG' | 'ROOM_CLOSED', retry_after_sec}
 -- keeps    a place is given once, to the next count; the ticket, its place in line, its holder and its key come together
 
 -- include number
@@ -12,12 +13,14 @@
 -- include eta
 -- include ticket
 -- include moves
+-- include call
 -- include standing
 -- include requests
+-- include each
+
+figures_add('last', 'issued', 'slot_joins', 'is_settled')
 
 local RETRY_MIN_SEC, RETRY_MAX_SEC, RETRY_CLOSED_SEC = 5, 3600, 30
-
-local holder, is_trusted, key_id, wall_sec, scope, body = unpack(ARGV)
 
 local function would_wait_too_long(standing)
     return settings.max_eta_sec ~= 0 and (eta_at(standing + 1)) > settings.max_eta_sec
@@ -51,7 +54,7 @@ local function retry_after(why, ahead)
     return RETRY_CLOSED_SEC
 end
 
-local function ticket_join()
+local function ticket_join(holder, is_trusted, key_id, wall_sec)
     room.last = room.last + 1
     local ticket = {
         holder = holder, place = room.last, issued_sec = tonumber(wall_sec), key_id = tonumber(key_id),
@@ -71,8 +74,8 @@ local function note_eta(ticket, standing)
     end
 end
 
-local function join_anew(is_first)
-    local ticket = ticket_join()
+local function join_anew(is_first, ...)
+    local ticket = ticket_join(...)
     -- Where there is room nobody waits for a tick.
     local ground = is_first and call_ground(ticket.joined)
     if ground then
@@ -83,7 +86,7 @@ local function join_anew(is_first)
     return ticket, standing
 end
 
-local function join_once()
+local function join_once(holder, is_trusted, key_id, wall_sec, scope, body)
     local ticket, standing = ticket_held_by(holder), nil
     if ticket then
         standing = standing_tell(ticket)
@@ -94,7 +97,7 @@ local function join_once()
         if why then
             return {why, retry_after(why, ahead)}
         end
-        ticket, standing = join_anew(people == 0)
+        ticket, standing = join_anew(people == 0, holder, is_trusted, key_id, wall_sec)
     end
     ticket_keep(ticket)
     request_keep(scope, body, ticket, standing)
@@ -104,9 +107,6 @@ end
 
 -- The first answer may have said "not yet": repeating it tells nobody that their turn has come meanwhile.
 local function join_again(request, ticket)
-    if request.body ~= body then
-        return {'IDEMPOTENCY_CONFLICT'}
-    end
     local standing = (request.is_ready == 1 and standing_tell or standing_see)(ticket)
     standing.is_repeat = true
     standing.position, standing.is_ready = request.position, request.is_ready == 1
@@ -119,20 +119,13 @@ local function join_again(request, ticket)
     return {'OK', standing_list(standing)}
 end
 
-local function join()
+return each(6, 'ROOM_NOT_FOUND', function(holder, is_trusted, key_id, wall_sec, scope, body)
     if scope ~= '' then
         requests_forget(2)
     end
     local request, ticket = request_remembered(scope)
-    if request then
-        return join_again(request, ticket)
+    if not request then
+        return join_once(holder, is_trusted, key_id, wall_sec, scope, body)
     end
-    return join_once()
-end
-
-if not room_load() then
-    return {'ROOM_NOT_FOUND'}
-end
-local answer = join()
-room_save()
-return answer
+    return request.body == body and join_again(request, ticket) or {'IDEMPOTENCY_CONFLICT'}
+end)

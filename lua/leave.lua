@@ -2,8 +2,8 @@
 --
 -- Leaves, in line or inside: at once and for good.
 --
--- ARGV     holder, epoch, count
--- returns  {'OK'} · {'TOKEN_NOT_FOUND'}
+-- ARGV     of each: holder, epoch, count
+-- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    a turn that was not taken is given back
 
 -- include number
@@ -11,9 +11,10 @@
 -- include pace
 -- include ticket
 -- include moves
--- include tickets
+-- include finish
+-- include each
 
-return one_ticket(function(ticket)
+return each_ticket(3, function(ticket)
     ticket_finish(ticket)
     lapse_if_empty()
 end)

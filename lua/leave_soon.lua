@@ -2,20 +2,19 @@
 --
 -- Leaves after a grace of 10 s unless the ticket is seen again.
 --
--- ARGV     holder, epoch, count
--- returns  {'OK'} · {'TOKEN_NOT_FOUND'}
+-- ARGV     of each: holder, epoch, count
+-- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    those inside stay: they unload the page because they go on to the shop
 
 -- include number
 -- include room
 -- include pace
 -- include ticket
--- include moves
--- include tickets
+-- include each
 
 local GRACE_SEC = 10
 
-return one_ticket(function(ticket)
+return each_ticket(3, function(ticket)
     local grace = room_later(GRACE_SEC)
     if ticket_is_inside(ticket) or ticket.is_leaving then
         return

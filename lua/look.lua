@@ -2,8 +2,8 @@
 --
 -- What status would say of each of these tickets, without its being noticed.
 --
--- ARGV     holder, epoch and count of each; at most 128 tickets
--- returns  {'OK', standing, …} in the same order; an empty list for what is not a living ticket
+-- ARGV     of each: holder, epoch, count
+-- returns  of each: {'OK', standing} · {'TOKEN_NOT_FOUND'}
 -- keeps    everything: writes nothing
 
 -- include number
@@ -11,8 +11,9 @@
 -- include pace
 -- include eta
 -- include ticket
--- include moves
 -- include standing
--- include tickets
+-- include each
 
-return each_ticket(standing_look)
+return each_ticket(3, function(ticket)
+    return {'OK', standing_list(standing_look(ticket))}
+end)

@@ -15,8 +15,12 @@
 -- include estimate
 -- include ticket
 -- include moves
+-- include call
+-- include finish
 -- include calling
 -- include epoch
+
+figures_add('last', 'issued', 'ticked_ms', 'settings_version', 'is_settings_from_api')
 
 local version, is_from_api = tonumber(ARGV[1]), tonumber(ARGV[2])
 local written = {}

@@ -2,8 +2,8 @@
 --
 -- The shop ends a session: its slot is free.
 --
--- ARGV     holder, epoch, count
--- returns  {'OK'} · {'TOKEN_NOT_FOUND'}
+-- ARGV     of each: holder, epoch, count
+-- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    nobody who is not inside is touched
 
 -- include number
@@ -11,11 +11,12 @@
 -- include pace
 -- include ticket
 -- include moves
--- include tickets
+-- include finish
+-- include each
 
-return one_ticket(function(ticket)
+return each_ticket(3, function(ticket)
     if not ticket_is_inside(ticket) then
-        return 'TOKEN_NOT_FOUND'
+        return {'TOKEN_NOT_FOUND'}
     end
     ticket_finish(ticket)
     lapse_if_empty()

@@ -2,22 +2,22 @@
 --
 -- The shop gives a session so many seconds from now at least, seen or not.
 --
--- ARGV     holder, epoch, count, seconds
--- returns  {'OK'} · {'TOKEN_NOT_FOUND'}
+-- ARGV     of each: holder, epoch, count, seconds
+-- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    no session lives longer than its longest time
 
 -- include number
 -- include room
 -- include pace
 -- include ticket
--- include moves
--- include tickets
+-- include session
+-- include each
 
-return one_ticket(function(ticket)
+return each_ticket(4, function(ticket, seconds)
     if not ticket_is_inside(ticket) then
-        return 'TOKEN_NOT_FOUND'
+        return {'TOKEN_NOT_FOUND'}
     end
-    local deadline = session_deadline(ticket, tonumber(ARGV[4]))
+    local deadline = session_deadline(ticket, tonumber(seconds))
     if deadline <= ticket.deadline then
         return
     end

@@ -2,8 +2,8 @@
 --
 -- A request at the gate: the first arrives, later ones renew.
 --
--- ARGV     holder, epoch, count
--- returns  {'OK'} · {'TOKEN_NOT_FOUND'}
+-- ARGV     of each: holder, epoch, count
+-- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    no session lives longer than its longest time
 
 -- include number
@@ -11,11 +11,12 @@
 -- include pace
 -- include ticket
 -- include moves
--- include tickets
+-- include session
+-- include each
 
-return one_ticket(function(ticket)
+return each_ticket(3, function(ticket)
     if not ticket_is_inside(ticket) then
-        return 'TOKEN_NOT_FOUND'
+        return {'TOKEN_NOT_FOUND'}
     end
     if ticket.state == ENTERED then
         ticket_arrive(ticket)

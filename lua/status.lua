@@ -2,8 +2,8 @@
 --
 -- Tells each of these tickets where it stands. Being told counts as being seen, and begins the time to claim a call.
 --
--- ARGV     holder, epoch and count of each; at most 128 tickets
--- returns  {'OK', standing, …} in the same order; an empty list for what is not a living ticket
+-- ARGV     of each: holder, epoch, count
+-- returns  of each: {'OK', standing} · {'TOKEN_NOT_FOUND'}
 -- keeps    who polls as told is never away
 
 -- include number
@@ -13,11 +13,11 @@
 -- include ticket
 -- include moves
 -- include standing
--- include tickets
+-- include each
 
-return each_ticket(function(ticket)
+return each_ticket(3, function(ticket)
     local standing = standing_tell(ticket)
     ticket_keep(ticket)
     lapse_if_empty()
-    return standing
+    return {'OK', standing_list(standing)}
 end)

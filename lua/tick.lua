@@ -13,9 +13,13 @@
 -- include estimate
 -- include ticket
 -- include moves
+-- include call
+-- include finish
 -- include calling
 -- include requests
 -- include rest
+
+figures_add('ticked_ms')
 
 local TICK_LEAST_MS, TICK_MOST_MS = 50, 1000
 local CLOCK_JUMP_MS = 1000

@@ -2,6 +2,8 @@
 --
 -- Calling those whose turn it is, lowest place first.
 
+figures_add('slot_turns', 'is_behind')
+
 local CALLS_MOST = 1000 -- in one script, with those found absent: what is left over is done by the next tick
 
 local function line_first()

@@ -4,6 +4,9 @@
 -- part of the room's figures; the 59 before it are a list, newest first, and their sums over each window are kept with the
 -- room, so that a tick need not read the list.
 
+figures_add('slot_ms', 'slot_waited_ms', 'slot_inside_ms', 'slot_busy_ms', 'slot_joins', 'joined_milli', 'called_milli',
+    'is_settled')
+
 local SLOT_MS = 5000
 local PAST_SLOTS = 59
 local PRIOR_MS = 2000

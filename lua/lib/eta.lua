@@ -3,24 +3,26 @@
 -- How long until somebody is called, from what the last tick derived (estimate.lua). The arithmetic and its reasons are those
 -- of src/room/estimate.c. 10^12 / 1024 is a whole number: so products stay small.
 
+figures_add('calls_per_ks', 'gone_per_gs', 'silent_per_gs', 'margin_percent', 'is_short_of_slots')
+
 local POLL_MAX_SEC = 60
 local GHOSTS_MOST_1024 = 512
 
-local KNOTS = {
-    {0, 65536}, {256, 58496}, {512, 53146}, {1024, 45426}, {2048, 35999}, {4096, 26369},
-    {8192, 18000}, {16384, 11605}, {32768, 7161}, {65536, 4275}, {131072, 2488},
-}
+-- ln(1 + x) / x in 65536ths, with straight lines between these.
+local KNOTS_1024 = {0, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536, 131072}
+local KNOTS_65536 = {65536, 58496, 53146, 45426, 35999, 26369, 18000, 11605, 7161, 4275, 2488}
 
 local function leavers_save(x_1024)
-    local i = 1
-    if x_1024 >= KNOTS[#KNOTS][1] then
-        return KNOTS[#KNOTS][2]
+    local i, last = 1, #KNOTS_1024
+    if x_1024 >= KNOTS_1024[last] then
+        return KNOTS_65536[last]
     end
-    while x_1024 >= KNOTS[i + 1][1] do
+    while x_1024 >= KNOTS_1024[i + 1] do
         i = i + 1
     end
-    local from, to = KNOTS[i], KNOTS[i + 1]
-    return from[2] - floor((from[2] - to[2]) * (x_1024 - from[1]) / (to[1] - from[1]))
+    local width = KNOTS_1024[i + 1] - KNOTS_1024[i]
+    local fall = KNOTS_65536[i] - KNOTS_65536[i + 1]
+    return KNOTS_65536[i] - floor(fall * (x_1024 - KNOTS_1024[i]) / width)
 end
 
 -- The share of those ahead who have left without a word and are not missed yet.
@@ -71,8 +73,4 @@ local function eta_at(position)
     local low_ms = at_least(ms - margin_ms - 1000, 0)
     return capped(whole_sec(ms)), capped(clamp(floor(low_ms / 1000), 0, UINT32_MAX)),
         capped(whole_sec(ms + margin_ms + 2000))
-end
-
-local function eta_of_newcomer()
-    return (eta_at(room_standing() + 1))
 end

@@ -3,6 +3,8 @@
 -- Idempotency keys: what a request with this key did, as in src/room/keys.c. A hash by scope, and a list of the scopes in the
 -- order they came, which bounds it: at most REQUESTS_MOST, each for 300 s of the room's clock.
 
+figures_add('keys_dropped')
+
 local REQUESTS_MOST = 130944
 local REQUEST_TTL = 300 * 10
 local REQUEST_FORMAT = '<I4I4I4BBc8c16'

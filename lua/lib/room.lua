@@ -6,16 +6,17 @@
 local ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED, EPOCH = unpack(KEYS)
 local call = redis.call
 
--- Of the figures `past` alone is no number: what was measured in former slots, added up (estimate.lua).
+-- What is loaded: these, and what the pieces that a script is made of name beside them. All are numbers.
 local FIGURES = {
-    'epoch', 'base', 'last', 'clock_ms', 'ticked_ms', 'credit', 'wait_ms', 'rate_milli', 'advance', 'last_called',
-    'issued', 'calls', 'refunds', 'away', 'called', 'entered', 'active', 'keys_dropped',
-    'settings_version', 'is_settings_from_api', 'calls_from_ms', 'is_behind',
-    'slot_ms', 'slot_waited_ms', 'slot_inside_ms', 'slot_busy_ms', 'slot_joins', 'slot_calls', 'slot_turns',
-    'slot_ends', 'slot_gone', 'slot_silent',
-    'calls_per_ks', 'gone_per_gs', 'silent_per_gs', 'margin_percent', 'joined_milli', 'called_milli',
-    'is_short_of_slots', 'is_settled', 'eta_checked', 'eta_kept',
+    'epoch', 'base', 'clock_ms', 'credit', 'wait_ms', 'rate_milli', 'advance', 'away', 'called', 'entered', 'active',
+    'calls_from_ms',
 }
+
+local function figures_add(...)
+    for i = 1, select('#', ...) do
+        FIGURES[#FIGURES + 1] = (select(i, ...))
+    end
+end
 
 -- What the scripts go by; the others (title and the like) are the nodes'.
 local SETTING_NAMES = {
@@ -26,7 +27,7 @@ local SETTING_NAMES = {
 local FIRST_NUMBER = 6 -- of SETTING_NAMES
 
 local room, settings = {}, {}
-local room_before = {}
+local room_before = {} -- in the order of FIGURES
 
 -- From the written values, in the order of SETTING_NAMES. `rate_milli` is the pace in force and not part of them.
 local function settings_read(values)
@@ -52,7 +53,7 @@ local function room_load()
     end
     for i = 1, #FIGURES do
         local value = tonumber(values[i]) or 0
-        room[FIGURES[i]], room_before[FIGURES[i]] = value, value
+        room[FIGURES[i]], room_before[i] = value, value
     end
     settings = settings_read(call('HMGET', SETTINGS, unpack(SETTING_NAMES)))
     settings.rate_milli = room.rate_milli
@@ -63,7 +64,7 @@ local function room_save()
     local changes = {}
     for i = 1, #FIGURES do
         local name = FIGURES[i]
-        if room[name] ~= room_before[name] then
+        if room[name] ~= room_before[i] then
             changes[#changes + 1] = name
             changes[#changes + 1] = room[name]
         end

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A reply is a list whose first element is OK or the code of an error. Lists of numbers are read by position; the order is
- * that in which the scripts return them.
+ * An answer is a list whose first element is OK or the code of an error. The reply to calls that can be asked together is OK and
+ * a list of their answers, or an error that holds for all of them; the reply to any other is its answer. Lists of numbers are read
+ * by position; the order is that in which the scripts return them.
  */
 
 #include "redis/answer.h"
 
 #include "base/base64url.h"
+
+#include "redis/ask.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -170,6 +173,9 @@ static bool read_answer(const redisReply *reply, struct engine_call *call)
 
     switch (call->op) {
     case ENGINE_JOIN:
+    case ENGINE_STATUS:
+    case ENGINE_HEARTBEAT:
+    case ENGINE_LOOK:
     case ENGINE_ENTER:
         return first != NULL && read_standing(first, &call->standing);
     case ENGINE_FIGURES:
@@ -229,34 +235,12 @@ static void answer_one(const redisReply *reply, struct engine_call *call)
         refuse(call, read_answer(reply, call) ? error : ERROR_ENGINE_UNAVAILABLE);
 }
 
-/* One of many tickets: an empty list is a ticket that is over. */
-static void answer_ticket(const redisReply *list, struct engine_call *call)
-{
-    if (list != NULL && list->type == REDIS_REPLY_ARRAY && list->elements == 0)
-        refuse(call, ERROR_TOKEN_NOT_FOUND);
-    else if (list != NULL && read_standing(list, &call->standing))
-        refuse(call, ERROR_NONE);
-    else
-        refuse(call, ERROR_ENGINE_UNAVAILABLE);
-}
-
-static bool asks_of_tickets(enum engine_op op)
-{
-    return op == ENGINE_STATUS || op == ENGINE_HEARTBEAT || op == ENGINE_LOOK;
-}
-
 void answer_calls(const redisReply *reply, struct engine_call *const *calls, uint32_t count)
 {
-    enum error error = error_of(reply);
+    bool is_list = ask_may_gather(calls[0]->op) && error_of(reply) == ERROR_NONE;
 
-    for (uint32_t i = 0; i < count; i++) {
-        if (!asks_of_tickets(calls[i]->op))
-            answer_one(reply, calls[i]);
-        else if (error != ERROR_NONE)
-            refuse(calls[i], error);
-        else
-            answer_ticket(element(reply, i + 1), calls[i]);
-    }
+    for (uint32_t i = 0; i < count; i++)
+        answer_one(is_list ? element(reply, i + 1) : reply, calls[i]);
 }
 
 struct tick_answer answer_tick(const redisReply *reply)

@@ -50,7 +50,7 @@ bool ask_has_script(enum engine_op op)
 
 bool ask_may_gather(enum engine_op op)
 {
-    return op == ENGINE_STATUS || op == ENGINE_HEARTBEAT || op == ENGINE_LOOK;
+    return op <= ENGINE_SESSION_EXTEND;
 }
 
 static void add_head(struct resp *resp, const struct script_names *names, enum script script,
@@ -160,7 +160,7 @@ static void add_call(struct resp *resp, const struct engine_call *call)
 void ask_calls(struct resp *resp, const struct script_names *names, const struct engine_call *const *calls,
                uint32_t count, bool is_whole)
 {
-    must(count > 0 && count <= RESP_TICKETS_MAX && (count == 1 || ask_may_gather(calls[0]->op)));
+    must(count > 0 && count <= RESP_CALLS_MAX && (count == 1 || ask_may_gather(calls[0]->op)));
     must(ask_has_script(calls[0]->op));
     add_head(resp, names, script_of[calls[0]->op].script, calls[0]->room, is_whole);
     for (uint32_t i = 0; i < count; i++)

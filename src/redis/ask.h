@@ -11,11 +11,11 @@
 /* Whether there is a script for it. */
 bool ask_has_script(enum engine_op op);
 
-/* Whether calls of this kind that are about one room can be asked with one command. */
+/* Whether calls of this kind that are about one room can be asked with one command: what people ask, not what an operator does. */
 bool ask_may_gather(enum engine_op op);
 
 /*
- * The words for these calls: one, or up to RESP_TICKETS_MAX that may be gathered. They begin with the script's name, or with its
+ * The words for these calls: one, or up to RESP_CALLS_MAX that may be gathered. They begin with the script's name, or with its
  * whole text for a server that does not know it.
  */
 void ask_calls(struct resp *resp, const struct script_names *names, const struct engine_call *const *calls,

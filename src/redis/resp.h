@@ -12,9 +12,9 @@
 
 #include <stdint.h>
 
-#define RESP_TICKETS_MAX 128 /* that one command may be about */
-#define RESP_WORDS_MAX   (64 + 3 * RESP_TICKETS_MAX)
-#define RESP_TEXT_MAX    8192
+#define RESP_CALLS_MAX 64 /* that one command may be about */
+#define RESP_WORDS_MAX (32 + 7 * RESP_CALLS_MAX)
+#define RESP_TEXT_MAX  8192
 
 struct resp {
     uint32_t count, used;

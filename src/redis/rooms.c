@@ -63,7 +63,7 @@ void redis_submit(struct redis_rooms *rooms, struct engine_call *call)
     must(ask_has_script(call->op));
     if (!goes_with(rooms->open, call)) {
         redis_flush(rooms);
-        rooms->open = request_new(rooms, call->room, ask_may_gather(call->op) ? RESP_TICKETS_MAX : 1);
+        rooms->open = request_new(rooms, call->room, ask_may_gather(call->op) ? RESP_CALLS_MAX : 1);
     }
     if (rooms->open != NULL) {
         rooms->open->calls[rooms->open->count++] = call;
