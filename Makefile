@@ -89,7 +89,7 @@ UNIT_LIBS   := -lcmocka -lcrypto -ljansson -lhiredis -lpthread -lm
 
 FUZZ        := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS     := $(FUZZ:%=$(B)/replay/%)
-FUZZ_LIBS   := -lcrypto -ljansson -lpthread
+FUZZ_LIBS   := -lcrypto -ljansson -lhiredis -lpthread
 
 SIM         := $(B)/sim
 SIM_OBJS    := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
