@@ -12,6 +12,6 @@
 if not room_load() then
     return {'ROOM_NOT_FOUND'}
 end
-call('UNLINK', ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED)
+call('UNLINK', ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED, HEALED)
 call('SET', EPOCH, room.epoch, 'EXAT', epoch_ends_sec(room.epoch))
 return {'OK'}

@@ -2,8 +2,8 @@
 --
 -- Takes the turn; once inside, says the same again.
 --
--- ARGV     of each: holder, epoch, count; key id and wall clock in seconds of the pass; scope and body of the request's key, or two
---          empty ones
+-- ARGV     of each: holder, epoch, count, issue, grant; key id and wall clock in seconds of the pass; scope and body of the
+--          request's key, or two empty ones
 -- returns  of each: {'OK' | 'NOT_READY', standing} · {'TOKEN_NOT_FOUND'} · {'IDEMPOTENCY_CONFLICT'}
 -- keeps    a ticket enters once, and keeps what its pass says
 
@@ -14,6 +14,9 @@
 -- include ticket
 -- include moves
 -- include session
+-- include finish
+-- include places
+-- include heal
 -- include standing
 -- include requests
 -- include each
@@ -38,7 +41,7 @@ local function enter_once(ticket, key_id, wall_sec, scope, body)
     return {'OK', standing_list(standing)}
 end
 
-return each(7, 'TOKEN_NOT_FOUND', function(holder, epoch, count, key_id, wall_sec, scope, body)
+return each(9, 'TOKEN_NOT_FOUND', function(holder, epoch, count, issue, grant, key_id, wall_sec, scope, body)
     if scope ~= '' then
         requests_forget(2)
     end
@@ -46,7 +49,7 @@ return each(7, 'TOKEN_NOT_FOUND', function(holder, epoch, count, key_id, wall_se
     if request and request.body ~= body then
         return {'IDEMPOTENCY_CONFLICT'}
     end
-    local ticket = ticket_find(holder, epoch, count)
+    local ticket = ticket_meet(named(holder, epoch, count, issue, grant))
     if not ticket then
         return {'TOKEN_NOT_FOUND'}
     end

@@ -2,7 +2,8 @@
 --
 -- Somebody joins: one ticket per holder, and what a key did once it did for good.
 --
--- ARGV     of each: holder, is_trusted (0 or 1), key id, wall clock in seconds; scope and body of the request's key, or two empty ones
+-- ARGV     of each: holder, is_trusted (0 or 1), key id, wall clock in seconds; scope and body of the request's key, or two
+--          empty ones
 -- returns  of each: {'OK', standing} · {'IDEMPOTENCY_CONFLICT'} ·
 --          {'QUEUE_FULL' | 'WAIT_TOO_LONG' | 'ROOM_CLOSED', retry_after_sec}
 -- keeps    a place is given once, to the next count; the ticket, its place in line, its holder and its key come together
@@ -14,11 +15,13 @@
 -- include ticket
 -- include moves
 -- include call
+-- include places
 -- include standing
+-- include joining
 -- include requests
 -- include each
 
-figures_add('last', 'issued', 'slot_joins', 'is_settled')
+figures_add('is_settled')
 
 local RETRY_MIN_SEC, RETRY_MAX_SEC, RETRY_CLOSED_SEC = 5, 3600, 30
 
@@ -52,19 +55,6 @@ local function retry_after(why, ahead)
         return clamp(floor(eta_sec / 100), RETRY_MIN_SEC, RETRY_MAX_SEC)
     end
     return RETRY_CLOSED_SEC
-end
-
-local function ticket_join(holder, is_trusted, key_id, wall_sec)
-    room.last = room.last + 1
-    local ticket = {
-        holder = holder, place = room.last, issued_sec = tonumber(wall_sec), key_id = tonumber(key_id),
-        joined = room_now(), is_trusted = is_trusted == '1', shown = 0, poll_sec = 0, deadline = NEVER,
-        note_from = 0, note_to = 0,
-    }
-    ticket_move(ticket, WAITING)
-    room.issued = room.issued + 1
-    room.slot_joins = room.slot_joins + 1
-    return ticket
 end
 
 -- Notes what a newcomer is told, to learn later whether it came true.

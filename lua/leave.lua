@@ -2,7 +2,7 @@
 --
 -- Leaves, in line or inside: at once and for good.
 --
--- ARGV     of each: holder, epoch, count
+-- ARGV     of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    a turn that was not taken is given back
 
@@ -12,9 +12,23 @@
 -- include ticket
 -- include moves
 -- include finish
+-- include places
+-- include heal
+-- include requests
+-- include returns
 -- include each
 
-return each_ticket(3, function(ticket)
-    ticket_finish(ticket)
+return each(5, 'TOKEN_NOT_FOUND', function(...)
+    local who = named(...)
+    -- Also one that was lost: or it would come back although it was left.
+    local ticket = ticket_meet(who)
+    if ticket then
+        ticket_finish(ticket)
+    elseif may_come_back(who) then
+        remember_return(who)
+    else
+        return {'TOKEN_NOT_FOUND'}
+    end
     lapse_if_empty()
+    return {'OK'}
 end)

@@ -2,7 +2,7 @@
 --
 -- Leaves after a grace of 10 s unless the ticket is seen again.
 --
--- ARGV     of each: holder, epoch, count
+-- ARGV     of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    those inside stay: they unload the page because they go on to the shop
 
@@ -10,11 +10,12 @@
 -- include room
 -- include pace
 -- include ticket
+-- include places
 -- include each
 
 local GRACE_SEC = 10
 
-return each_ticket(3, function(ticket)
+return each_ticket(ticket_find, function(ticket)
     local grace = room_later(GRACE_SEC)
     if ticket_is_inside(ticket) or ticket.is_leaving then
         return

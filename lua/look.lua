@@ -2,7 +2,7 @@
 --
 -- What status would say of each of these tickets, without its being noticed.
 --
--- ARGV     of each: holder, epoch, count
+-- ARGV     of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK', standing} · {'TOKEN_NOT_FOUND'}
 -- keeps    everything: writes nothing
 
@@ -11,9 +11,10 @@
 -- include pace
 -- include eta
 -- include ticket
+-- include places
 -- include standing
 -- include each
 
-return each_ticket(3, function(ticket)
+return each_ticket(ticket_find, function(ticket)
     return {'OK', standing_list(standing_look(ticket))}
 end)

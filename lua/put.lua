@@ -20,7 +20,9 @@
 -- include calling
 -- include epoch
 
-figures_add('last', 'issued', 'ticked_ms', 'settings_version', 'is_settings_from_api')
+figures_add('former_sec', 'returns_until_ms', 'last', 'issued', 'ticked_ms', 'settings_version', 'is_settings_from_api')
+
+local RETURN_SEC = 300
 
 local version, is_from_api = tonumber(ARGV[1]), tonumber(ARGV[2])
 local written = {}
@@ -46,7 +48,12 @@ local function room_make(given)
     for i = 1, #FIGURES do
         room[FIGURES[i]] = 0
     end
-    room.epoch = math.max(epoch_of(floor(now / 1000)), (tonumber(call('GET', EPOCH)) or 0) + 1)
+    local deleted = tonumber(call('GET', EPOCH))
+    room.epoch = math.max(epoch_of(floor(now / 1000)), (deleted or 0) + 1)
+    if not deleted then -- there may have been one that was lost: its passes are believed for a while
+        room.former_sec = floor(now / 1000)
+        room.returns_until_ms = math.min(given.session_ttl_sec, RETURN_SEC) * 1000
+    end
     room.ticked_ms = now
     room.rate_milli = given.rate_milli
     local _, _, most = pace_measure(given)

@@ -2,7 +2,7 @@
 --
 -- The shop ends a session: its slot is free.
 --
--- ARGV     of each: holder, epoch, count
+-- ARGV     of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    nobody who is not inside is touched
 
@@ -12,9 +12,10 @@
 -- include ticket
 -- include moves
 -- include finish
+-- include places
 -- include each
 
-return each_ticket(3, function(ticket)
+return each_ticket(ticket_find, function(ticket)
     if not ticket_is_inside(ticket) then
         return {'TOKEN_NOT_FOUND'}
     end

@@ -2,7 +2,7 @@
 --
 -- The shop gives a session so many seconds from now at least, seen or not.
 --
--- ARGV     of each: holder, epoch, count, seconds
+-- ARGV     of each: holder, epoch, count, issue, grant, seconds
 -- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    no session lives longer than its longest time
 
@@ -11,18 +11,20 @@
 -- include pace
 -- include ticket
 -- include session
+-- include places
 -- include each
 
-return each_ticket(4, function(ticket, seconds)
-    if not ticket_is_inside(ticket) then
+return each(6, 'TOKEN_NOT_FOUND', function(holder, epoch, count, issue, grant, seconds)
+    local ticket = ticket_find(named(holder, epoch, count, issue, grant))
+    if not ticket or not ticket_is_inside(ticket) then
         return {'TOKEN_NOT_FOUND'}
     end
     local deadline = session_deadline(ticket, tonumber(seconds))
-    if deadline <= ticket.deadline then
-        return
+    if deadline > ticket.deadline then
+        ticket.is_extended = true
+        ticket_set_deadline(ticket, deadline)
+        ticket_keep(ticket)
+        lapse_if_empty()
     end
-    ticket.is_extended = true
-    ticket_set_deadline(ticket, deadline)
-    ticket_keep(ticket)
-    lapse_if_empty()
+    return {'OK'}
 end)

@@ -16,14 +16,20 @@ local function each(width, room_not_found, act)
     return answers
 end
 
--- For those who come with a ticket: `act` is given it, and what follows holder, epoch and count. It returns an answer, or nil if
--- all is well and there is nothing to say.
-local function each_ticket(width, act)
-    return each(width, 'TOKEN_NOT_FOUND', function(holder, epoch, count, ...)
-        local ticket = ticket_find(holder, epoch, count)
+-- What somebody names who comes with a ticket or a pass: the five arguments that such a call begins with. `issue` and `grant` are
+-- what the token says beside the place, or empty.
+local function named(holder, epoch, count, issue, grant)
+    return {holder = holder, epoch = tonumber(epoch), count = tonumber(count), issue = issue, grant = grant}
+end
+
+-- `find` is given what they name and returns the ticket; `act` is given the ticket. It returns an answer, or nil if all is well and
+-- there is nothing to say.
+local function each_ticket(find, act)
+    return each(5, 'TOKEN_NOT_FOUND', function(...)
+        local ticket = find(named(...))
         if not ticket then
             return {'TOKEN_NOT_FOUND'}
         end
-        return act(ticket, ...) or {'OK'}
+        return act(ticket) or {'OK'}
     end)
 end

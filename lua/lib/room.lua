@@ -3,7 +3,7 @@
 -- The room: its keys, its figures and its settings. A script loads them, works on plain variables and saves at its end what
 -- has become another. Redis runs a script as a whole, so nothing comes in between.
 
-local ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED, EPOCH = unpack(KEYS)
+local ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED, HEALED, EPOCH = unpack(KEYS)
 local call = redis.call
 
 -- What is loaded: these, and what the pieces that a script is made of name beside them. All are numbers.

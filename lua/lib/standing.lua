@@ -113,8 +113,9 @@ end
 
 -- As it is returned.
 local function standing_list(standing)
+    local epoch = epoch_at(standing.place)
     return {
-        standing.holder, room.epoch, standing.place - room.base, standing.state, as_flag(standing.is_trusted),
+        standing.holder, epoch.epoch, standing.place - epoch.base, standing.state, as_flag(standing.is_trusted),
         as_flag(standing.is_ready), as_flag(standing.is_repeat), standing.key_id, standing.tier,
         standing.pass_key_id or 0, standing.issued_sec, standing.position or 0, standing.waited_sec,
         standing.eta_sec or 0, standing.eta_low_sec or 0, standing.eta_high_sec or 0, standing.next_poll_sec,

@@ -14,7 +14,7 @@ local INSIDE_FORMAT, NOTE_FORMAT = '<I4B', '<I4I4'
 local TICKET_BYTES = 24
 local NOTE_EVERY, NOTE_ROUND = 32, 126 -- of each 126 places every 32nd has a note
 
-local FLAGS = {'is_told', 'is_leaving', 'is_trusted', 'is_paid', 'is_extended'}
+local FLAGS = {'is_told', 'is_leaving', 'is_trusted', 'is_paid', 'is_extended', 'has_alias'}
 
 local function flags_pack(ticket)
     local sum = 0
@@ -73,15 +73,6 @@ end
 local function ticket_held_by(holder)
     local packed = call('HGET', TICKETS, holder)
     return packed and ticket_unpack(holder, packed) or nil
-end
-
--- The living ticket that somebody means who names this place; nil if there is none.
-local function ticket_find(holder, epoch, count)
-    local ticket = ticket_held_by(holder)
-    if ticket and tonumber(epoch) == room.epoch and ticket.place == room.base + tonumber(count) then
-        return ticket
-    end
-    return nil
 end
 
 -- The caller keeps the ticket.

@@ -243,16 +243,26 @@ void answer_calls(const redisReply *reply, struct engine_call *const *calls, uin
         answer_one(is_list ? element(reply, i + 1) : reply, calls[i]);
 }
 
-struct tick_answer answer_tick(const redisReply *reply)
+static void read_chore(struct numbers *in, struct redis_chore *chore)
+{
+    if (chore->kind == CHORE_RENEW) {
+        chore->epoch = take32(in);
+        return;
+    }
+    chore->clock_ms = take(in, INT64_MAX);
+    chore->called = take32(in);
+    chore->is_behind = take_flag(in);
+    chore->is_at_rest = take_flag(in);
+}
+
+void answer_chore(const redisReply *reply, struct redis_chore *chore)
 {
     struct numbers in = {.list = reply, .at = 1};
-    struct tick_answer answer = {.error = error_of(reply)};
 
-    if (answer.error != ERROR_NONE)
-        return answer;
-    answer.clock_ms = take(&in, INT64_MAX);
-    answer.called = take32(&in);
-    answer.is_behind = take_flag(&in);
-    answer.is_at_rest = take_flag(&in);
-    return is_whole(&in) ? answer : (struct tick_answer){.error = ERROR_ENGINE_UNAVAILABLE};
+    chore->error = error_of(reply);
+    if (chore->error != ERROR_NONE)
+        return;
+    read_chore(&in, chore);
+    if (!is_whole(&in))
+        chore->error = ERROR_ENGINE_UNAVAILABLE;
 }

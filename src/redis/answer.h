@@ -8,17 +8,9 @@
  */
 
 #include "engine/engine.h"
+#include "redis/chore.h"
 
 struct redisReply;
-
-/* What came of a tick. */
-struct tick_answer {
-    enum error error;
-    uint64_t clock_ms; /* the room's own time */
-    uint32_t called;
-    bool is_behind;  /* more was to be done than one script does: the next tick should come soon */
-    bool is_at_rest; /* it need not be ticked until somebody does something */
-};
 
 /* The server does not know the script: it must be given the text. */
 bool answer_is_noscript(const struct redisReply *reply);
@@ -26,6 +18,6 @@ bool answer_is_noscript(const struct redisReply *reply);
 /* Fills in `error` and what the calls' kind answers. NULL: no reply came. The calls are those that were asked together. */
 void answer_calls(const struct redisReply *reply, struct engine_call *const *calls, uint32_t count);
 
-struct tick_answer answer_tick(const struct redisReply *reply);
+void answer_chore(const struct redisReply *reply, struct redis_chore *chore);
 
 #endif

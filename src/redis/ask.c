@@ -10,12 +10,13 @@
 #include "base/little.h"
 #include "base/must.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 
 /* The order is that of lua/lib/room.lua. */
 static const char *const key_names[] = {
     "queue:room",     "queue:settings",       "queue:event",    "queue:tickets", "queue:due",
-    "queue:requests", "queue:requests:order", "queue:measured", "queue:epoch",
+    "queue:requests", "queue:requests:order", "queue:measured", "queue:healed",  "queue:epoch",
 };
 
 #define KEYS (sizeof(key_names) / sizeof(key_names[0]))
@@ -68,11 +69,30 @@ static void add_head(struct resp *resp, const struct script_names *names, enum s
     }
 }
 
+/* What a token says beside the place is one word, empty if it is not known: it is needed only after a loss. */
+static void add_issue(struct resp *resp, const struct issue *issue)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%d:%u:%" PRIu32, issue->is_trusted, issue->key_id, issue->sec);
+    resp_add_copy(resp, issue->is_known ? span_of(text) : SPAN(""));
+}
+
+static void add_grant(struct resp *resp, const struct grant *grant)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%u:%" PRIu32, grant->key_id, grant->sec);
+    resp_add_copy(resp, grant->is_known ? span_of(text) : SPAN(""));
+}
+
 static void add_place(struct resp *resp, const struct place *place)
 {
     resp_add_holder(resp, &place->holder);
     resp_add_number(resp, place->epoch);
     resp_add_number(resp, place->count);
+    add_issue(resp, &place->issue);
+    add_grant(resp, &place->grant);
 }
 
 static void add_request(struct resp *resp, const struct request_key *request)
@@ -167,7 +187,12 @@ void ask_calls(struct resp *resp, const struct script_names *names, const struct
         add_call(resp, calls[i]);
 }
 
-void ask_tick(struct resp *resp, const struct script_names *names, struct span room, bool is_whole)
+void ask_chore(struct resp *resp, const struct script_names *names, const struct redis_chore *chore,
+               bool is_whole)
 {
-    add_head(resp, names, SCRIPT_TICK, room, is_whole);
+    bool is_tick = chore->kind == CHORE_TICK;
+
+    add_head(resp, names, is_tick ? SCRIPT_TICK : SCRIPT_RENEW, chore->room, is_whole);
+    if (!is_tick)
+        resp_add(resp, chore->primary);
 }

@@ -5,6 +5,7 @@
 /* From a call to the words of a script. The head of each file in lua/ says what its arguments are. */
 
 #include "engine/engine.h"
+#include "redis/chore.h"
 #include "redis/resp.h"
 #include "redis/script.h"
 
@@ -21,7 +22,8 @@ bool ask_may_gather(enum engine_op op);
 void ask_calls(struct resp *resp, const struct script_names *names, const struct engine_call *const *calls,
                uint32_t count, bool is_whole);
 
-/* The same for a tick of a room. */
-void ask_tick(struct resp *resp, const struct script_names *names, struct span room, bool is_whole);
+/* The same for a chore. */
+void ask_chore(struct resp *resp, const struct script_names *names, const struct redis_chore *chore,
+               bool is_whole);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * A request is one command under way: the calls that it asks for, or a tick. It is open while calls may be added to it, and ends
+ * A request is one command under way: the calls that it asks for, or a chore. It is open while calls may be added to it, and ends
  * with the answer. Its command can be written again from the calls: so a server that does not know a script is told the whole of
  * it, at the cost of one more round trip, once.
  */
@@ -16,8 +16,8 @@
 struct request {
     struct redis_command command; /* first: the transport hands it back */
     struct redis_rooms *rooms;
-    struct redis_tick *tick; /* or calls */
-    bool is_whole;           /* it is sent with the script's text */
+    struct redis_chore *chore; /* or calls */
+    bool is_whole;             /* it is sent with the script's text */
     uint32_t count, size;
     struct engine_call *calls[];
 };
@@ -73,17 +73,17 @@ void redis_submit(struct redis_rooms *rooms, struct engine_call *call)
     call->done(call);
 }
 
-void redis_submit_tick(struct redis_rooms *rooms, struct redis_tick *tick)
+void redis_submit_chore(struct redis_rooms *rooms, struct redis_chore *chore)
 {
     redis_flush(rooms);
-    struct request *request = request_new(rooms, tick->room, 0);
+    struct request *request = request_new(rooms, chore->room, 0);
     if (request != NULL) {
-        request->tick = tick;
+        request->chore = chore;
         request_send(request);
         return;
     }
-    tick->answer = answer_tick(NULL);
-    tick->done(tick);
+    answer_chore(NULL, chore);
+    chore->done(chore);
 }
 
 void redis_flush(struct redis_rooms *rooms)
@@ -109,8 +109,8 @@ static void request_write(struct request *request)
 {
     struct redis_rooms *rooms = request->rooms;
 
-    if (request->tick != NULL)
-        ask_tick(&rooms->resp, &rooms->names, request->tick->room, request->is_whole);
+    if (request->chore != NULL)
+        ask_chore(&rooms->resp, &rooms->names, request->chore, request->is_whole);
     else
         ask_calls(&rooms->resp, &rooms->names, (const struct engine_call *const *)request->calls,
                   request->count, request->is_whole);
@@ -145,9 +145,9 @@ static void take_reply(struct redis_command *command, const struct redisReply *r
 
 static void request_end(struct request *request, const struct redisReply *reply)
 {
-    if (request->tick != NULL) {
-        request->tick->answer = answer_tick(reply);
-        request->tick->done(request->tick);
+    if (request->chore != NULL) {
+        answer_chore(reply, request->chore);
+        request->chore->done(request->chore);
     } else {
         answer_calls(reply, request->calls, request->count);
         for (uint32_t i = 0; i < request->count; i++)

@@ -26,13 +26,8 @@ void redis_rooms_free(struct redis_rooms *rooms);
  */
 void redis_submit(struct redis_rooms *rooms, struct engine_call *call);
 
-struct redis_tick {
-    struct span room;
-    void (*done)(struct redis_tick *tick);
-    void *context; /* the caller's own */
-    struct tick_answer answer;
-};
-void redis_submit_tick(struct redis_rooms *rooms, struct redis_tick *tick);
+/* The same for a chore; the words that it brings must live until then. */
+void redis_submit_chore(struct redis_rooms *rooms, struct redis_chore *chore);
 
 /* At the end of each turn of the event loop. */
 void redis_flush(struct redis_rooms *rooms);

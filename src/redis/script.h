@@ -21,6 +21,7 @@
     SCRIPT(LEAVE_SOON, leave_soon)         \
     SCRIPT(LOOK, look)                     \
     SCRIPT(PUT, put)                       \
+    SCRIPT(RENEW, renew)                   \
     SCRIPT(SESSION_END, session_end)       \
     SCRIPT(SESSION_EXTEND, session_extend) \
     SCRIPT(SESSION_TOUCH, session_touch)   \

@@ -40,8 +40,11 @@ static void reply_try(const redisReply *reply)
     for (int op = ENGINE_JOIN; op <= ENGINE_CLEAR; op++)
         if (ask_has_script((enum engine_op)op))
             answer_try(reply, (enum engine_op)op);
-    struct tick_answer tick = answer_tick(reply);
-    must(tick.error != ERROR_NONE || tick.clock_ms <= INT64_MAX);
+    for (int kind = CHORE_TICK; kind <= CHORE_RENEW; kind++) {
+        struct redis_chore chore = {.kind = (enum redis_chore_kind)kind};
+        answer_chore(reply, &chore);
+        must(chore.error < ERROR_COUNT && chore.clock_ms <= INT64_MAX);
+    }
     answer_is_noscript(reply);
 }
 

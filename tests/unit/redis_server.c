@@ -38,14 +38,17 @@ static void await_ready(int in)
     fclose(said);
 }
 
-static void reach(struct redis_server *server)
+/* Once it is reached nobody needs the way any more: so nothing is left behind even by a test that is killed. */
+static void reach(struct redis_server *server, const char *folder)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", server->folder);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", folder);
     server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     assert_true(server->fd >= 0);
     assert_int_equal(connect(server->fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(unlink(address.sun_path), 0);
+    assert_int_equal(rmdir(folder), 0);
     server->reader = redisReaderCreate();
     assert_non_null(server->reader);
 }
@@ -84,31 +87,27 @@ static void submit(struct transport *transport, struct redis_command *command)
 
 void redis_server_start(struct redis_server *server)
 {
+    char folder[] = P_tmpdir "/weir-redis-XXXXXX";
     int output[2];
 
-    *server = (struct redis_server){.transport = {submit}, .folder = P_tmpdir "/weir-redis-XXXXXX"};
-    assert_non_null(mkdtemp(server->folder));
+    *server = (struct redis_server){.transport = {submit}};
+    assert_non_null(mkdtemp(folder));
     assert_int_equal(pipe(output), 0);
     server->pid = fork();
     assert_true(server->pid >= 0);
     if (server->pid == 0)
-        run_server(server->folder, output[1]);
+        run_server(folder, output[1]);
     close(output[1]);
     await_ready(output[0]);
-    reach(server);
+    reach(server, folder);
 }
 
 void redis_server_stop(struct redis_server *server)
 {
-    char path[64];
-
     redisReaderFree(server->reader);
     close(server->fd);
     kill(server->pid, SIGKILL);
     assert_int_equal(waitpid(server->pid, NULL, 0), server->pid);
-    snprintf(path, sizeof(path), "%s/socket", server->folder);
-    unlink(path);
-    assert_int_equal(rmdir(server->folder), 0);
 }
 
 static redisReply *ask(struct redis_server *server, const char *format, va_list arguments)

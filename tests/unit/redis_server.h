@@ -17,7 +17,6 @@ struct redisReader;
 
 struct redis_server {
     struct transport transport; /* first */
-    char folder[32];
     pid_t pid;
     int fd;
     struct redisReader *reader;

@@ -26,6 +26,8 @@
 #define KEYS      25
 #define PLACES    96 /* remembered, living or not */
 #define GATHERED  5
+#define LOSSES    4  /* remembered */
+#define LOST      12 /* tickets of each */
 #define PAGES     600
 #define RUNS      60
 #define RUN_STEPS 2500
@@ -41,16 +43,23 @@ struct pair {
     uint64_t clock_ms;
     uint32_t wall_sec;
     uint32_t version; /* of the settings */
+    bool has_losses;
     bool
         has_operator; /* who changes settings, calls, clears and deletes: else all that is measured grows old */
     struct place places[PLACES];
     uint32_t place_count; /* ever */
+    struct {
+        uint32_t epoch, from; /* counts that were given and forgotten */
+    } losses[LOSSES];
+    uint32_t loss_count; /* ever */
+    uint32_t former_sec;
     const char *act;
 };
 
 /* What was compared, over all runs. */
 static struct {
     uint64_t operations, eta_checked;
+    uint64_t healed, returned; /* answers to tickets of former epochs; sessions made anew */
     uint64_t states[TICKET_STATES], errors[ERROR_COUNT];
 } seen;
 
@@ -121,6 +130,7 @@ static void compare_standing(const struct pair *pair, const struct standing *a, 
     EQUAL(pair, a->pass_life_sec, b->pass_life_sec, "pass_life_sec");
     EQUAL(pair, a->arrive_ttl_sec, b->arrive_ttl_sec, "arrive_ttl_sec");
     seen.states[a->state]++;
+    seen.healed += a->place.epoch != room_epoch(pair->rig.room);
 }
 
 /* What a clear leaves behind keeps the room of plain C from its rest until the next tick; a server forgets it aside. */
@@ -198,8 +208,27 @@ static struct engine_call ask_both(struct pair *pair, const char *act, struct en
 #define ANYWHERE   UINT32_MAX
 #define SOME_TRIES 30
 
+static enum ticket_state state_of(const struct pair *pair, const struct place *place)
+{
+    struct standing standing;
+
+    return room_look(pair->rig.room, place, &standing) == ERROR_NONE ? standing.state : TICKET_DONE;
+}
+
+/* One that a server gave before it was lost. Always the same person's. */
+static struct place lost_place(struct pair *pair)
+{
+    uint32_t known = pair->loss_count < LOSSES ? pair->loss_count : LOSSES;
+    uint32_t loss = dice_below(&pair->dice, known);
+    uint32_t count = pair->losses[loss].from + dice_below(&pair->dice, LOST);
+
+    return (struct place){.epoch = pair->losses[loss].epoch,
+                          .count = count,
+                          .holder = holder_of((pair->losses[loss].epoch + count * 7) % PEOPLE)};
+}
+
 /* One in such a state, mostly: also who is not there, or not there any more, asks now and then. */
-static struct place some_place(struct pair *pair, uint32_t states)
+static struct place known_place(struct pair *pair, uint32_t states)
 {
     uint32_t known = pair->place_count < PLACES ? pair->place_count : PLACES;
     uint32_t tries = dice_below(&pair->dice, 8) == 0 ? 1 : SOME_TRIES;
@@ -207,7 +236,22 @@ static struct place some_place(struct pair *pair, uint32_t states)
 
     do
         place = pair->places[dice_below(&pair->dice, known)];
-    while (--tries > 0 && (states & 1U << rig_state(&pair->rig, &place)) == 0);
+    while (--tries > 0 && (states & 1U << state_of(pair, &place)) == 0);
+    return place;
+}
+
+/* And what the token says beside it, or not. */
+static struct place some_place(struct pair *pair, uint32_t states)
+{
+    bool is_lost = pair->loss_count > 0 && dice_below(&pair->dice, 6) == 0;
+    struct place place = is_lost ? lost_place(pair) : known_place(pair, states);
+
+    if (dice_below(&pair->dice, 4) != 0)
+        place.issue = (struct issue){true, dice_below(&pair->dice, 2) == 0,
+                                     (uint8_t)dice_below(&pair->dice, 256), pair->wall_sec - 5};
+    if (dice_below(&pair->dice, 2) == 0)
+        place.grant = (struct grant){true, (uint8_t)dice_below(&pair->dice, 256),
+                                     pair->former_sec + ONE_OF(&pair->dice, 0, 10) - 5};
     return place;
 }
 
@@ -226,7 +270,7 @@ static struct place spoiled(struct pair *pair, struct place place)
     if (dice_below(&pair->dice, 30) == 0)
         place.count += 1000000;
     if (dice_below(&pair->dice, 30) == 0)
-        place.holder = holder_of(PEOPLE + 1);
+        place = (struct place){place.epoch, place.count, holder_of(PEOPLE + 1), {0}, {0}};
     return place;
 }
 
@@ -266,8 +310,11 @@ static void ask_people(struct pair *pair, enum engine_op op, uint32_t states, co
     pair->act = act;
     for (uint32_t i = 0; i < count; i++)
         redis[i] = local[i] = some_call(pair, op, states);
-    for (uint32_t i = 0; i < count; i++)
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_outside = op == ENGINE_SESSION_TOUCH && (INSIDE & 1U << state_of(pair, &local[i].place)) == 0;
         ask_local(pair, &local[i]);
+        seen.returned += is_outside && local[i].error == ERROR_NONE;
+    }
     ask_redis(pair, redis, count);
     for (uint32_t i = 0; i < count; i++) {
         compare(pair, &local[i], &redis[i]);
@@ -277,9 +324,9 @@ static void ask_people(struct pair *pair, enum engine_op op, uint32_t states, co
 
 /* ---- time ---- */
 
-static void note_tick(struct redis_tick *tick)
+static void note_chore(struct redis_chore *chore)
 {
-    *(bool *)tick->context = true;
+    *(bool *)chore->context = true;
 }
 
 static uint64_t wall_ms(void)
@@ -293,23 +340,23 @@ static uint64_t wall_ms(void)
 static void tick(struct pair *pair, uint32_t ms)
 {
     bool is_done = false;
-    struct redis_tick tick = {.room = ROOM, .done = note_tick, .context = &is_done};
+    struct redis_chore tick = {.kind = CHORE_TICK, .room = ROOM, .done = note_chore, .context = &is_done};
 
     pair->act = "tick";
     redis_server_number(pair->server, "HSET queue:room:" TAG " ticked_ms %" PRIu64, wall_ms() - ms);
     uint32_t calls = (uint32_t)room_figures(pair->rig.room).calls;
-    redis_submit_tick(pair->rooms, &tick);
+    redis_submit_chore(pair->rooms, &tick);
     assert_true(is_done);
-    EQUAL(pair, ERROR_NONE, tick.answer.error, "error");
-    EQUAL(pair, false, tick.answer.is_behind, "is_behind");
-    assert_true(tick.answer.clock_ms >= pair->clock_ms && tick.answer.clock_ms <= pair->clock_ms + 1000);
-    uint32_t elapsed_ms = (uint32_t)(tick.answer.clock_ms - pair->clock_ms);
-    pair->clock_ms = tick.answer.clock_ms;
+    EQUAL(pair, ERROR_NONE, tick.error, "error");
+    EQUAL(pair, false, tick.is_behind, "is_behind");
+    assert_true(tick.clock_ms >= pair->clock_ms && tick.clock_ms <= pair->clock_ms + 1000);
+    uint32_t elapsed_ms = (uint32_t)(tick.clock_ms - pair->clock_ms);
+    pair->clock_ms = tick.clock_ms;
     pair->wall_sec += ms / 1000;
     if (elapsed_ms > 0)
         room_tick(pair->rig.room, elapsed_ms);
-    EQUAL(pair, room_figures(pair->rig.room).calls - calls, tick.answer.called, "called");
-    EQUAL(pair, room_is_at_rest(pair->rig.room), tick.answer.is_at_rest, "is_at_rest");
+    EQUAL(pair, room_figures(pair->rig.room).calls - calls, tick.called, "called");
+    EQUAL(pair, room_is_at_rest(pair->rig.room), tick.is_at_rest, "is_at_rest");
     seen.operations++;
 }
 
@@ -380,7 +427,7 @@ static void check_keys(struct pair *pair)
     assert_int_equal(redis_server_number(server, "HLEN queue:requests:" TAG),
                      redis_server_number(server, "LLEN queue:requests:order:" TAG));
     assert_in_range(redis_server_number(server, "LLEN queue:measured:" TAG), 0, 59);
-    assert_in_range(redis_server_number(server, "DBSIZE"), 2, 8);
+    assert_in_range(redis_server_number(server, "DBSIZE"), 2, 9);
     room_check(pair->rig.room);
 }
 
@@ -398,6 +445,11 @@ static void make(struct pair *pair, struct settings settings)
     assert_int_equal(look.error, ERROR_NONE);
     /* The server's epochs come from its clock. */
     pair->rig.room->epoch[0].epoch = look.figures.epoch;
+    uint32_t former_sec = (uint32_t)redis_server_number(pair->server, "HGET queue:room:" TAG " former_sec");
+    if (former_sec != 0)
+        room_had_former(pair->rig.room, former_sec);
+    pair->former_sec = former_sec == 0 ? pair->wall_sec : former_sec;
+    pair->loss_count = 0;
     pair->version = 1;
     pair->clock_ms = 0;
 }
@@ -412,6 +464,34 @@ static void make_anew(struct pair *pair)
     rig_free(&pair->rig);
     make(pair, some_settings(&pair->dice));
     assert_true(room_epoch(pair->rig.room) > epoch);
+}
+
+/* Another server is the primary, and does not know the last tickets that were given. Every node says so. */
+static void lose(struct pair *pair)
+{
+    struct room *room = pair->rig.room;
+    char primary[24];
+    uint32_t loss = pair->loss_count++ % LOSSES;
+
+    pair->act = "renew";
+    pair->losses[loss].epoch = room_epoch(room);
+    pair->losses[loss].from = room->line.last - room->epoch[room->epochs - 1].base + 1;
+    snprintf(primary, sizeof(primary), "%" PRIu64, dice_roll(&pair->dice));
+    for (int node = 0; node < 2; node++) {
+        bool is_done = false;
+        struct redis_chore renew = {.kind = CHORE_RENEW,
+                                    .room = ROOM,
+                                    .primary = span_of(primary),
+                                    .done = note_chore,
+                                    .context = &is_done};
+        redis_submit_chore(pair->rooms, &renew);
+        assert_true(is_done);
+        assert_int_equal(renew.error, ERROR_NONE);
+        if (node == 0)
+            room_begin_epoch(room, renew.epoch);
+        EQUAL(pair, room_epoch(room), renew.epoch, "epoch");
+    }
+    room_freeze_calls(room);
 }
 
 static void people_act(struct pair *pair, uint32_t roll)
@@ -465,6 +545,8 @@ static void act_at_random(struct pair *pair)
         people_act(pair, roll);
     else if (roll < 670)
         shop_acts(pair, roll - 560);
+    else if (roll < 673 && pair->has_losses)
+        lose(pair);
     else if (roll < 690 && pair->has_operator)
         operator_acts(pair, roll - 670);
     else
@@ -479,6 +561,7 @@ static struct pair pair_new(struct redis_server *server, uint64_t seed)
                         .rooms = redis_rooms_new(&server->transport),
                         .wall_sec = 1700000000,
                         .pages = PAGES,
+                        .has_losses = seed % 3 == 0,
                         .has_operator = seed % 2 == 0};
 
     assert_non_null(pair.rooms);
@@ -523,6 +606,7 @@ static void check_seen(void)
 
     assert_true(seen.operations >= 200000);
     assert_true(seen.eta_checked > 1000);
+    assert_true(seen.healed > 1000 && seen.returned > 100);
     for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
         assert_true(seen.states[state] > 50);
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)

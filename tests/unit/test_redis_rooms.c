@@ -172,7 +172,7 @@ static void a_command_is_about_64_people_at_most(void **state)
     redis_flush(desk->rooms);
     assert_int_equal(desk->wire.sent, 3);
     words = words_of(&desk->wire, 0);
-    assert_int_equal(words->elements, 12 + 7 * GATHERED_MAX);
+    assert_int_equal(words->elements, 13 + 9 * GATHERED_MAX);
     freeReplyObject(words);
     for (int i = 0; i < 3; i++)
         reply_with(&desk->wire, NULL);
@@ -328,7 +328,7 @@ static void who_is_answered_may_ask_at_once(void **state)
     all_are_answered_once(desk);
 }
 
-static void note_tick(struct redis_tick *tick)
+static void note_tick(struct redis_chore *tick)
 {
     (*(int *)tick->context)++;
 }
@@ -337,21 +337,21 @@ static void a_tick_is_sent_behind_what_was_submitted_before_it(void **state)
 {
     struct desk *desk = *state;
     int done = 0;
-    struct redis_tick tick = {.room = SPAN("a"), .done = note_tick, .context = &done};
+    struct redis_chore tick = {.kind = CHORE_TICK, .room = SPAN("a"), .done = note_tick, .context = &done};
 
     ask(desk, ENGINE_LEAVE, SPAN("a"));
-    redis_submit_tick(desk->rooms, &tick);
+    redis_submit_chore(desk->rooms, &tick);
     assert_int_equal(desk->wire.sent, 2);
     reply_with(&desk->wire, NULL);
     reply_with(&desk->wire, "*5\r\n" OK ":4200\r\n:3\r\n:1\r\n:0\r\n");
     assert_int_equal(done, 1);
-    assert_int_equal(tick.answer.error, ERROR_NONE);
-    assert_int_equal(tick.answer.clock_ms, 4200);
-    assert_int_equal(tick.answer.called, 3);
-    assert_true(tick.answer.is_behind && !tick.answer.is_at_rest);
-    redis_submit_tick(desk->rooms, &tick);
+    assert_int_equal(tick.error, ERROR_NONE);
+    assert_int_equal(tick.clock_ms, 4200);
+    assert_int_equal(tick.called, 3);
+    assert_true(tick.is_behind && !tick.is_at_rest);
+    redis_submit_chore(desk->rooms, &tick);
     reply_with(&desk->wire, "*4\r\n" OK ":4200\r\n:3\r\n:1\r\n");
-    assert_int_equal(tick.answer.error, ERROR_ENGINE_UNAVAILABLE);
+    assert_int_equal(tick.error, ERROR_ENGINE_UNAVAILABLE);
 }
 
 #define DESK_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
