@@ -49,10 +49,12 @@ struct pair {
     struct place places[PLACES];
     uint32_t place_count; /* ever */
     struct {
-        uint32_t epoch, from; /* counts that were given and forgotten */
+        uint32_t epoch, from,
+            most; /* counts that were given and forgotten; and how many there is place for */
     } losses[LOSSES];
     uint32_t loss_count; /* ever */
     uint32_t former_sec;
+    bool was_deleted;
     const char *act;
 };
 
@@ -222,6 +224,9 @@ static struct place lost_place(struct pair *pair)
     uint32_t loss = dice_below(&pair->dice, known);
     uint32_t count = pair->losses[loss].from + dice_below(&pair->dice, LOST);
 
+    if (dice_below(&pair->dice, 12) == 0)
+        count = pair->losses[loss].most + dice_below(&pair->dice, 2);
+
     return (struct place){.epoch = pair->losses[loss].epoch,
                           .count = count,
                           .holder = holder_of((pair->losses[loss].epoch + count * 7) % PEOPLE)};
@@ -251,7 +256,7 @@ static struct place some_place(struct pair *pair, uint32_t states)
                                      (uint8_t)dice_below(&pair->dice, 256), pair->wall_sec - 5};
     if (dice_below(&pair->dice, 2) == 0)
         place.grant = (struct grant){true, (uint8_t)dice_below(&pair->dice, 256),
-                                     pair->former_sec + ONE_OF(&pair->dice, 0, 10) - 5};
+                                     pair->former_sec + ONE_OF(&pair->dice, 0, 5, 10) - 5};
     return place;
 }
 
@@ -446,6 +451,8 @@ static void make(struct pair *pair, struct settings settings)
     /* The server's epochs come from its clock. */
     pair->rig.room->epoch[0].epoch = look.figures.epoch;
     uint32_t former_sec = (uint32_t)redis_server_number(pair->server, "HGET queue:room:" TAG " former_sec");
+    /* Nobody knows what was before, unless it was deleted. */
+    assert_true((former_sec == 0) == pair->was_deleted);
     if (former_sec != 0)
         room_had_former(pair->rig.room, former_sec);
     pair->former_sec = former_sec == 0 ? pair->wall_sec : former_sec;
@@ -462,6 +469,7 @@ static void make_anew(struct pair *pair)
     ask_both(pair, "delete", (struct engine_call){.op = ENGINE_DELETE});
     assert_int_equal(redis_server_number(pair->server, "DBSIZE"), 1);
     rig_free(&pair->rig);
+    pair->was_deleted = true;
     make(pair, some_settings(&pair->dice));
     assert_true(room_epoch(pair->rig.room) > epoch);
 }
@@ -491,6 +499,7 @@ static void lose(struct pair *pair)
             room_begin_epoch(room, renew.epoch);
         EQUAL(pair, room_epoch(room), renew.epoch, "epoch");
     }
+    pair->losses[loss].most = room->epoch[room->epochs - 1].base - room->epoch[room->epochs - 2].base;
     room_freeze_calls(room);
 }
 
