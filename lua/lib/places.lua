@@ -31,11 +31,11 @@ end
 
 -- The epoch whose counts stand at this place. Of the present one nothing is lost.
 local function epoch_at(place)
-    local epochs = epochs_former()
-    local i = #epochs
-    if place > room.base or i == 0 then
+    if place > room.base then
         return {epoch = room.epoch, base = room.base, lost_from = 0}
     end
+    local epochs = epochs_former()
+    local i = #epochs
     while i > 1 and epochs[i].base >= place do
         i = i - 1
     end
