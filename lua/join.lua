@@ -26,7 +26,7 @@ figures_add('is_settled')
 local RETRY_MIN_SEC, RETRY_MAX_SEC, RETRY_CLOSED_SEC = 5, 3600, 30
 
 local function would_wait_too_long(standing)
-    return settings.max_eta_sec ~= 0 and (eta_at(standing + 1)) > settings.max_eta_sec
+    return settings.max_eta_sec ~= 0 and (eta_at(standing + 1, 0)) > settings.max_eta_sec
 end
 
 -- Why they cannot join now, or nil; and how many would stand before somebody who comes next.
@@ -48,7 +48,7 @@ local function refusal(standing)
 end
 
 local function retry_after(why, ahead)
-    local eta_sec = eta_at(ahead + 1)
+    local eta_sec = eta_at(ahead + 1, 0)
     if why == 'WAIT_TOO_LONG' then -- when the line has become short enough, if nobody else joins
         return clamp(eta_sec - settings.max_eta_sec, RETRY_MIN_SEC, RETRY_MAX_SEC)
     elseif why == 'QUEUE_FULL' then -- about when a hundredth of the line has been called

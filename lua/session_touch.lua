@@ -54,7 +54,7 @@ end
 
 -- They are inside, as their pass says. Neither pace nor order is asked: both were when they were called.
 local function ticket_come_back(ticket, grant)
-    local key_id, sec = string.match(grant, '^(%d+):(%d+)$')
+    local key_id, sec = string.match(grant, '^(%d+):%d+:(%d+)$')
     if ticket.state == AWAY then
         ticket_return(ticket)
     end
@@ -68,7 +68,8 @@ end
 
 -- The session of a pass, made anew if a loss took it; nil if it did not.
 local function session_return(who, ticket)
-    if who.grant == '' then
+    -- A room that gives other passes by now would give one of those to whoever enters again.
+    if tonumber(string.match(who.grant, '^%d+:(%d+)')) ~= settings.tier then
         return nil
     end
     if who.epoch < room.epoch and (ticket or may_heal(who, place_of(who.epoch, who.count))) then

@@ -22,7 +22,7 @@ end
 local BY_PACE, BY_ORDER, BY_OPEN = 1, 2, 3
 
 local function pace_allows(joined)
-    return room.clock_ms >= room.calls_from_ms
+    return room_frozen_ms() == 0
         and (settings.max_called == 0 or room.called < settings.max_called)
         and pace_has_call()
         and (settings.min_wait_sec == 0 or room_past() >= joined + settings.min_wait_sec * 10)

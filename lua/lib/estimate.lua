@@ -160,8 +160,8 @@ local function estimate_advance(elapsed_ms)
     local standing = room_standing()
     room.slot_waited_ms = room.slot_waited_ms + standing * elapsed_ms
     room.slot_inside_ms = room.slot_inside_ms + room_slots_used() * elapsed_ms
-    -- While the operator holds everybody nobody is called: that says nothing about the time after.
-    if standing > 0 and settings.mode == 'queue' then
+    -- While the room is held or frozen nobody is called: that says nothing about the time after.
+    if standing > 0 and settings.mode == 'queue' and room_frozen_ms() == 0 then
         room.slot_busy_ms = room.slot_busy_ms + elapsed_ms
     end
     room.slot_ms = room.slot_ms + elapsed_ms

@@ -61,8 +61,7 @@ local function capped(seconds)
     return cap ~= 0 and seconds > cap and cap or seconds
 end
 
--- For the person at `position` (1 = next): seconds, at the least, at the most.
-local function eta_at(position)
+local function eta_by_pace(position)
     local calls_1024 = calls_needed_1024(position)
     local ms = div(muldiv(calls_1024, 15625, 16), room.calls_per_ks)
     if pace_is_in_one_go(settings) and room.calls_per_ks * 10 >= configured_rate(settings) * 9 then
@@ -73,4 +72,14 @@ local function eta_at(position)
     local low_ms = at_least(ms - margin_ms - 1000, 0)
     return capped(whole_sec(ms)), capped(clamp(floor(low_ms / 1000), 0, UINT32_MAX)),
         capped(whole_sec(ms + margin_ms + 2000))
+end
+
+-- For the person at `position` (1 = next): seconds, at the least, at the most. The line moves on when a freeze is over; but
+-- min_wait_sec is over when it is, wherever one stands.
+local function eta_at(position, waited_sec)
+    local frozen_sec = floor((room_frozen_ms() + 999) / 1000)
+    local least_sec = at_least(settings.min_wait_sec - waited_sec, 0)
+    local eta, low, high = eta_by_pace(position)
+    return clamp(frozen_sec + eta, least_sec, UINT32_MAX), clamp(frozen_sec + low, least_sec, UINT32_MAX),
+        clamp(frozen_sec + high, least_sec, UINT32_MAX)
 end

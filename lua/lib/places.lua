@@ -66,7 +66,7 @@ end
 
 -- Whether a pass is from before the room was made: of a room of this name that is gone.
 local function is_former(named)
-    local _, sec = string.match(named.grant, '^(%d+):(%d+)$')
+    local sec = string.match(named.grant, '^%d+:%d+:(%d+)$')
     return sec ~= nil and tonumber(sec) < room.former_sec
 end
 

@@ -101,6 +101,11 @@ local function room_has_slot()
     return settings.max_active == 0 or room_slots_used() < settings.max_active
 end
 
+-- For how long the pace calls nobody: after a loss.
+local function room_frozen_ms()
+    return at_least(room.calls_from_ms - room.clock_ms, 0)
+end
+
 local function wall_ms()
     local time = call('TIME')
     return tonumber(time[1]) * 1000 + floor(tonumber(time[2]) / 1000)

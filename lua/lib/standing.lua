@@ -31,11 +31,7 @@ local function look_waiting(ticket, standing)
     local rank = rank_of(ticket)
     standing.position = (ticket.shown == 0 or rank < ticket.shown) and rank or ticket.shown
     standing.waited_sec = seconds_since(ticket.joined)
-    local least_sec = math.max(0, settings.min_wait_sec - standing.waited_sec,
-        floor((room.calls_from_ms - room.clock_ms + 999) / 1000))
-    local eta, low, high = eta_at(standing.position)
-    standing.eta_sec = at_least(eta, least_sec)
-    standing.eta_low_sec, standing.eta_high_sec = at_least(low, least_sec), at_least(high, least_sec)
+    standing.eta_sec, standing.eta_low_sec, standing.eta_high_sec = eta_at(standing.position, standing.waited_sec)
     standing.next_poll_sec = poll_interval(standing.eta_sec, ticket.place)
 end
 

@@ -82,7 +82,7 @@ static void add_grant(struct resp *resp, const struct grant *grant)
 {
     char text[32];
 
-    snprintf(text, sizeof(text), "%u:%" PRIu32, grant->key_id, grant->sec);
+    snprintf(text, sizeof(text), "%u:%u:%" PRIu32, grant->key_id, grant->tier, grant->sec);
     resp_add_copy(resp, grant->is_known ? span_of(text) : SPAN(""));
 }
 

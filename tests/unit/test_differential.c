@@ -256,6 +256,7 @@ static struct place some_place(struct pair *pair, uint32_t states)
                                      (uint8_t)dice_below(&pair->dice, 256), pair->wall_sec - 5};
     if (dice_below(&pair->dice, 2) == 0)
         place.grant = (struct grant){true, (uint8_t)dice_below(&pair->dice, 256),
+                                     (uint8_t)(1 + dice_below(&pair->dice, 2)),
                                      pair->former_sec + ONE_OF(&pair->dice, 0, 5, 10) - 5};
     return place;
 }
