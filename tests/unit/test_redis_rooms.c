@@ -162,13 +162,25 @@ static void calls_of_a_kind_and_a_room_travel_together(void **state)
     all_are_answered_once(desk);
 }
 
+/* An enter whose arguments are as long as they can be. */
+static const struct enter longest_enter = {
+    .place = {.epoch = UINT32_MAX,
+              .count = UINT32_MAX,
+              .issue = {true, true, UINT8_MAX, UINT32_MAX},
+              .grant = {true, UINT8_MAX, UINT8_MAX, UINT32_MAX}},
+    .key_id = UINT8_MAX,
+    .wall_sec = UINT32_MAX,
+    .request = {.is_set = true},
+};
+
 static void a_command_is_about_64_people_at_most(void **state)
 {
     struct desk *desk = *state;
     redisReply *words;
 
     for (int i = 0; i < 2 * GATHERED_MAX + 1; i++)
-        ask(desk, ENGINE_ENTER, SPAN("a-room-with-the-longest-name-that-there-can-be-of-64-characters!"));
+        ask(desk, ENGINE_ENTER, SPAN("a-room-with-the-longest-name-that-there-can-be-of-64-characters!"))
+            ->enter = longest_enter;
     redis_flush(desk->rooms);
     assert_int_equal(desk->wire.sent, 3);
     words = words_of(&desk->wire, 0);
