@@ -30,6 +30,10 @@ for i = 3, #ARGV do
     written[i - 2] = ARGV[i]
 end
 
+local function as_milli(text)
+    return floor(tonumber(text) * 1000 + 0.5)
+end
+
 local function settings_given()
     local values, by_name = {}, {}
     for i = 1, #written, 2 do
@@ -39,8 +43,21 @@ local function settings_given()
         values[i] = by_name[name]
     end
     local given = settings_read(values)
-    given.rate_milli = floor(tonumber(by_name.rate) * 1000 + 0.5)
+    given.rate_milli = as_milli(by_name.rate)
+    given.rate_min_milli, given.rate_max_milli = as_milli(by_name.rate_min), as_milli(by_name.rate_max)
     return given
+end
+
+-- A pace that follows the shop begins anew where `pace` or `rate` is another, and keeps to the new bounds.
+local function rate_in_force(before, given)
+    local rate_milli = given.rate_milli
+    if given.pace ~= 'auto' then
+        return rate_milli
+    end
+    if before.pace == given.pace and before.rate == given.rate then
+        rate_milli = room.rate_milli
+    end
+    return math.max(math.min(rate_milli, given.rate_max_milli), given.rate_min_milli)
 end
 
 local function room_make(given)
@@ -105,12 +122,14 @@ if not room_load() then
     if version ~= 0 then
         return {'ROOM_NOT_FOUND'}
     end
+    given.rate_milli = rate_in_force({}, given)
     room_make(given)
     settings = given
 end
 if version ~= room.settings_version then
     return {'CONFLICT'}
 end
+given.rate_milli = rate_in_force(settings, given)
 settings_change(settings, given)
 room_save()
 return {'OK'}

@@ -33,6 +33,8 @@ local room_before = {} -- in the order of FIGURES
 local function settings_read(values)
     local read = {
         mode = values[1],
+        pace = values[2],
+        rate = tonumber(values[5]),
         smooth = values[3] == 'true',
         session_renew = values[4] == 'true',
     }

@@ -389,6 +389,11 @@ static struct settings some_settings(struct dice *dice)
         settings.interval_sec = ONE_OF(dice, 1, 2, 3, 10, 30);
         settings.smooth = dice_below(dice, 2);
     }
+    if (settings.batch == 0 && dice_below(dice, 4) == 0) {
+        settings.pace = PACE_AUTO; /* of a shop that nobody asks anything: it stays where it begins */
+        settings.rate_min_milli = ONE_OF(dice, 500, 2000);
+        settings.rate_max_milli = ONE_OF(dice, 5000, 40000);
+    }
     settings.max_active = ONE_OF(dice, 0, 1, 5, 10, 20, 40);
     settings.max_called = ONE_OF(dice, 0, 0, 0, 1, 3, 10);
     settings.min_wait_sec = ONE_OF(dice, 0, 0, 0, 1, 5, 15);
@@ -420,6 +425,23 @@ static void put(struct pair *pair, struct settings settings)
         pair->version++;
 }
 
+static void compare_figure(const struct pair *pair, uint64_t local, const char *name)
+{
+    uint64_t redis = (uint64_t)redis_server_number(pair->server, "HGET queue:room:" TAG " %s", name);
+
+    EQUAL(pair, local, redis, name);
+}
+
+/* Of the pace little is seen until it is spent. */
+static void compare_pace(const struct pair *pair)
+{
+    const struct room *room = pair->rig.room;
+
+    compare_figure(pair, room->pace.credit, "credit");
+    compare_figure(pair, room->pace.wait_ms, "wait_ms");
+    compare_figure(pair, room->advance, "advance");
+}
+
 /* What the server holds is what it should hold, and no more. */
 static void check_keys(struct pair *pair)
 {
@@ -431,7 +453,9 @@ static void check_keys(struct pair *pair)
     assert_int_equal(redis_server_number(server, "ZCARD queue:due:" TAG), alive);
     assert_int_equal(redis_server_number(server, "ZCARD queue:event:" TAG), figures.in_state[TICKET_WAITING]);
     assert_int_equal(redis_server_number(server, "HLEN queue:requests:" TAG),
-                     redis_server_number(server, "LLEN queue:requests:order:" TAG));
+                     pair->rig.room->keys.by_scope.entries);
+    assert_int_equal(redis_server_number(server, "LLEN queue:requests:order:" TAG),
+                     pair->rig.room->keys.by_scope.entries);
     assert_in_range(redis_server_number(server, "LLEN queue:measured:" TAG), 0, 59);
     assert_in_range(redis_server_number(server, "DBSIZE"), 2, 9);
     room_check(pair->rig.room);
@@ -592,8 +616,10 @@ static void play(struct redis_server *server, uint64_t seed, uint32_t steps)
     make(&pair, some_settings(&pair.dice));
     for (pair.step = 0; pair.step < steps; pair.step++) {
         act_at_random(&pair);
-        if (pair.step % 4 == 0)
+        if (pair.step % 4 == 0) {
             ask_both(&pair, "figures", (struct engine_call){.op = ENGINE_FIGURES});
+            compare_pace(&pair);
+        }
         if (pair.step % 100 == 0)
             check_keys(&pair);
     }
@@ -658,6 +684,11 @@ static void a_key_is_forgotten_at_the_same_moment(void **state)
         ask_both(&pair, "figures", (struct engine_call){.op = ENGINE_FIGURES});
     }
     assert_true(told > 100 && told_anew > 100);
+    /* Then nobody asks any more, and it is forgotten all the same. */
+    for (int seconds = 0; seconds < 302; seconds++)
+        tick(&pair, 1000);
+    check_keys(&pair);
+    assert_int_equal(redis_server_number(pair.server, "EXISTS queue:requests:" TAG), 0);
     pair_free(&pair);
 }
 
@@ -711,13 +742,6 @@ static void set_measured(struct pair *pair)
                         "slot_calls %u slot_turns %u slot_ends %u slot_gone %u slot_silent %d",
                         (unsigned long long)slot.waited_ms, (unsigned long long)slot.inside_ms, slot.busy_ms,
                         slot.joins, slot.calls, slot.turns, slot.ends, slot.gone, slot.silent);
-}
-
-static void compare_figure(const struct pair *pair, uint64_t local, const char *name)
-{
-    uint64_t redis = (uint64_t)redis_server_number(pair->server, "HGET queue:room:" TAG " %s", name);
-
-    EQUAL(pair, local, redis, name);
 }
 
 /* To the last digit, of which seconds show little. */
