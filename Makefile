@@ -63,10 +63,14 @@ NGX_CFLAGS   := $(NGX_INCLUDES) -Wno-unused-parameter -Wno-undef -Wno-cast-qual 
 # --- what is built of what -----------------------------------------------------------------------------------------
 
 # In the order of DESIGN: a layer includes only those before it (scripts/check-layers). `config` names the same ones.
-CORE_LAYERS := base room token journal redis engine
+CORE_LAYERS := base room token journal engine redis
 CORE        := $(wildcard $(CORE_LAYERS:%=src/%/*.c))
 CORE_OBJS   := $(CORE:%.c=$(B)/%.o)
 CORE_LIB    := $(B)/libweir.a
+
+# What a Redis runs: each file of lua/, whole.
+SCRIPT_SRCS := $(patsubst lua/%.lua,$(B)/script_%.c,$(wildcard lua/*.lua))
+CORE_OBJS   += $(SCRIPT_SRCS:.c=.o)
 
 PAGES       := $(patsubst web/%/index.html,$(B)/page_%.c,$(wildcard web/*/index.html))
 NGX_SRCS    := $(wildcard src/nginx/*.c)
@@ -211,6 +215,18 @@ $(B)/page_%.c: web/%/index.html scripts/embed
 	@mkdir -p $(@D)
 	$(call say,embed,$<)
 	$(Q)scripts/embed weir_page_$* $< > $@
+
+$(B)/script_%.o: $(B)/script_%.c Makefile
+	$(call say,$(CC),$<)
+	$(Q)$(CC) $(CFLAGS) -c $< -o $@
+
+$(B)/script_%.c: $(B)/lua/%.lua scripts/embed
+	$(call say,embed,$<)
+	$(Q)scripts/embed script_$* $< > $@
+
+$(B)/lua/%.lua: lua/%.lua $(wildcard lua/lib/*.lua) scripts/compose-lua
+	@mkdir -p $(@D)
+	$(Q)scripts/compose-lua $< > $@
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)

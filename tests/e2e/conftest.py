@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from weirtest import Nginx  # noqa: E402
+from weirtest import Nginx, Shop  # noqa: E402
 from weirtest.browser import browsers  # noqa: E402
 
 
@@ -36,6 +36,14 @@ def weir(tmp_path):
         except AssertionError as problem:
             problems.append(str(problem))
     assert not problems, "\n".join(problems)
+
+
+@pytest.fixture(scope="module")
+def shop():
+    """What stands behind the gates of a module's tests. Those that need another kind have a fixture of this name."""
+    shop = Shop()
+    yield shop
+    shop.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import jwt
 import pytest
-from weirtest import Shop, at_once, wait_until
+from weirtest import at_once, wait_until
 from weirtest.daemon import Daemon
 from weirtest.disk import Disk
 
@@ -22,13 +22,6 @@ SERVER = """
         location /bypassed/ {{ weir_gate room=hall; weir_bypass $http_x_staff; proxy_pass http://127.0.0.1:{shop}; }}
 """
 BROWSER = {"Accept": "text/html"}
-
-
-@pytest.fixture(scope="module")
-def shop():
-    shop = Shop()
-    yield shop
-    shop.close()
 
 
 def entered(server, room="hall"):

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import jwt
 import pytest
-from weirtest import Nginx, Response, Shop, free_port
+from weirtest import Nginx, Response, free_port
 
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 FAST = "rate=100000 burst=1000 max_active=0"
@@ -26,13 +26,6 @@ ROOMS = {
 }
 VERIFY = "location = /verify { weir_gate off; weir_verify $http_x_forwarded_uri redirect=off; }"
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate"}
-
-
-@pytest.fixture(scope="module")
-def shop():
-    shop = Shop()
-    yield shop
-    shop.close()
 
 
 @pytest.fixture(scope="module")

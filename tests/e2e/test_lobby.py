@@ -3,7 +3,7 @@
 
 import pytest
 from selenium.common.exceptions import WebDriverException
-from weirtest import Nginx, Shop, wait_until
+from weirtest import Nginx, wait_until
 
 FAST = "rate=100000 burst=1000 max_active=0"
 ROOMS = {
@@ -25,13 +25,6 @@ SERVER = """
         }}
 """
 BROWSER = {"Accept": "text/html"}
-
-
-@pytest.fixture(scope="module")
-def shop():
-    shop = Shop()
-    yield shop
-    shop.close()
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 """Forward auth: another proxy asks the gate about each request, and the gate answers as it would have acted."""
 
 import pytest
-from weirtest import Nginx, Shop, free_port, raw, wait_until
+from weirtest import Nginx, free_port, raw, wait_until
 
 ROOMS = {
     "hall": "rate=100000 burst=1000 max_active=0",
@@ -56,13 +56,6 @@ OTHER = """
     server {{ listen 127.0.0.1:{front}; location / {{ proxy_pass http://unix:{dir}/other.sock; }} }}
 """
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate"}
-
-
-@pytest.fixture(scope="module")
-def shop():
-    shop = Shop()
-    yield shop
-    shop.close()
 
 
 @pytest.fixture(scope="module")

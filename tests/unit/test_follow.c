@@ -346,19 +346,32 @@ static void calls_happen(struct bench *bench)
     }
 }
 
-/* Seconds in which the pace is used, so many answers begin after `ms` and so many fail. */
+/* So many answers began after `ms`, to people who are inside for `age_sec`, and so many failed. */
+static void answers_come(struct bench *bench, uint32_t answers, uint32_t ms, uint32_t age_sec,
+                         uint32_t failures)
+{
+    struct shop_report report = {0};
+
+    for (uint32_t i = 0; i < answers; i++)
+        shop_report_add(&report, ms, age_sec);
+    for (uint32_t i = 0; i < failures; i++)
+        shop_report_add_failure(&report, age_sec);
+    follow_take(&bench->follow, &report);
+}
+
+/* A second in which the pace is used. */
+static void second_passes(struct bench *bench)
+{
+    calls_happen(bench);
+    follow_advance(&bench->follow, &bench->settings, 1000);
+}
+
 static void seconds_pass(struct bench *bench, uint32_t seconds, uint32_t answers, uint32_t ms,
                          uint32_t failures)
 {
     while (seconds-- > 0) {
-        struct shop_report report = {0};
-        for (uint32_t i = 0; i < answers; i++)
-            shop_report_add(&report, ms, 1);
-        for (uint32_t i = 0; i < failures; i++)
-            shop_report_add_failure(&report, 1);
-        follow_take(&bench->follow, &report);
-        calls_happen(bench);
-        follow_advance(&bench->follow, &bench->settings, 1000);
+        answers_come(bench, answers, ms, 1, failures);
+        second_passes(bench);
     }
 }
 
@@ -406,9 +419,7 @@ static void one_failure_among_few_answers_changes_nothing(void **state)
     seconds_pass(bench, 20, 1, 20, 0);
     uint32_t before = bench->follow.rate_milli;
     seconds_pass(bench, 5, 0, 20, 0);
-    struct shop_report report = {0};
-    shop_report_add_failure(&report, 1);
-    follow_take(&bench->follow, &report);
+    answers_come(bench, 0, 0, 1, 1);
     follow_advance(&bench->follow, &bench->settings, 5000);
     assert_true(bench->follow.rate_milli >= before);
     bench_free(bench);
@@ -434,14 +445,10 @@ static void a_target_that_is_given_counts_instead_of_the_shops_own_time(void **s
 static void a_pace_that_is_not_used_does_not_grow(void **state)
 {
     struct bench *bench = bench_new(100, 1000);
-    struct shop_report report = {0};
     (void)state;
 
     for (int second = 0; second < 100; second++) {
-        report = (struct shop_report){0};
-        for (int i = 0; i < 50; i++)
-            shop_report_add(&report, 20, 1);
-        follow_take(&bench->follow, &report);
+        answers_come(bench, 50, 20, 1, 0);
         follow_advance(&bench->follow, &bench->settings, 1000);
     }
     assert_int_equal(bench->follow.reason, FOLLOW_UNUSED);
@@ -455,12 +462,8 @@ static void it_waits_while_those_let_in_have_not_all_made_themselves_felt(void *
     (void)state;
 
     for (uint32_t second = 0; second < 120; second++) {
-        struct shop_report report = {0};
-        for (int i = 0; i < 50; i++)
-            shop_report_add(&report, 20, second / 2);
-        follow_take(&bench->follow, &report);
-        calls_happen(bench);
-        follow_advance(&bench->follow, &bench->settings, 1000);
+        answers_come(bench, 50, 20, second / 2, 0);
+        second_passes(bench);
     }
     assert_int_equal(bench->follow.reason, FOLLOW_FILLING);
     assert_true(bench->follow.rate_milli < 115000);
@@ -587,7 +590,6 @@ static void calls_at_a_fixed_pace_say_nothing_about_one_that_follows(void **stat
 {
     struct bench *bench = bench_new(100, 1000);
     struct settings fixed = bench->settings;
-    struct shop_report report = {0};
     (void)state;
 
     fixed.pace = PACE_FIXED;
@@ -595,9 +597,7 @@ static void calls_at_a_fixed_pace_say_nothing_about_one_that_follows(void **stat
     for (int i = 0; i < 100; i++)
         calls_happen(bench);
     follow_change(&bench->follow, &fixed, &bench->settings);
-    for (int i = 0; i < 100; i++)
-        shop_report_add(&report, 20, 1);
-    follow_take(&bench->follow, &report);
+    answers_come(bench, 100, 20, 1, 0);
     follow_advance(&bench->follow, &bench->settings, 1000);
     assert_int_equal(bench->follow.reason, FOLLOW_UNUSED);
     assert_int_equal(bench->follow.rate_milli, 100000);
@@ -612,11 +612,8 @@ static void one_slow_answer_among_few_changes_nothing(void **state)
     seconds_pass(bench, 20, 2, 20, 0);
     for (uint32_t few = 1; few <= 19; few += 6) {
         uint32_t before = bench->follow.rate_milli;
-        struct shop_report report = {0};
-        for (uint32_t i = 1; i < few; i++)
-            shop_report_add(&report, 20, 1);
-        shop_report_add(&report, 30000, 1);
-        follow_take(&bench->follow, &report);
+        answers_come(bench, few - 1, 20, 1, 0);
+        answers_come(bench, 1, 30000, 1, 0);
         follow_advance(&bench->follow, &bench->settings, 5000);
         assert_true(bench->follow.rate_milli >= before);
     }
@@ -627,14 +624,11 @@ static void one_slow_answer_among_few_changes_nothing(void **state)
 static void a_few_fast_answers_do_not_change_what_is_expected_of_the_shop(void **state)
 {
     struct bench *bench = bench_new(100, 1000);
-    struct shop_report report = {0};
     (void)state;
 
     seconds_pass(bench, 10, 100, 200, 0);
     uint32_t target_ms = follow_target_ms(&bench->follow, &bench->settings);
-    shop_report_add(&report, 1, 1);
-    shop_report_add(&report, 1, 1);
-    follow_take(&bench->follow, &report);
+    answers_come(bench, 2, 1, 1, 0);
     follow_advance(&bench->follow, &bench->settings, 5000);
     assert_in_range(follow_target_ms(&bench->follow, &bench->settings), target_ms * 8 / 10, target_ms);
     seconds_pass(bench, 3, 100, 20, 0);
@@ -646,16 +640,11 @@ static void a_few_fast_answers_do_not_change_what_is_expected_of_the_shop(void *
 static void nobody_who_stays_for_hours_keeps_the_pace_from_changing(void **state)
 {
     struct bench *bench = bench_new(100, 1000);
-    struct shop_report report;
     (void)state;
 
     for (uint32_t second = 0; second < 3000; second++) {
-        report = (struct shop_report){0};
-        for (int i = 0; i < 100; i++)
-            shop_report_add(&report, second < 60 ? 20 : 160, 10 * 3600);
-        follow_take(&bench->follow, &report);
-        calls_happen(bench);
-        follow_advance(&bench->follow, &bench->settings, 1000);
+        answers_come(bench, 100, second < 60 ? 20 : 160, 10 * 3600, 0);
+        second_passes(bench);
     }
     assert_true(bench->follow.rate_milli < 85000);
     bench_free(bench);

@@ -1,0 +1,27 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- Everybody in line and inside is gone, as if they had never been.
+--
+-- returns  {'OK', people cleared} · {'ROOM_NOT_FOUND'}
+-- keeps    numbering goes on; nobody comes back
+
+-- include number
+-- include room
+-- include pace
+-- include ticket
+-- include places
+
+if not room_load() then
+    return {'ROOM_NOT_FOUND'}
+end
+local cleared = call('HLEN', TICKETS)
+call('UNLINK', LINE, TICKETS, DUE, HEALED)
+for _, epoch in ipairs(epochs_former()) do
+    epoch.lost_from = 0
+end
+epochs_keep()
+room.former_sec = 0
+room.away, room.called, room.entered, room.active, room.advance = 0, 0, 0, 0, 0
+lapse_if_empty()
+room_save()
+return {'OK', cleared}

@@ -1,0 +1,15 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- Epochs begin with the time of day, one for each 512 s since 2026, as those of a journal do: so that the numbers of a room that
+-- nobody remembers are not given again.
+
+local EPOCH_SECONDS, EPOCH_ZERO = 512, 1767225600
+
+local function epoch_of(sec)
+    return sec <= EPOCH_ZERO and 1 or floor((sec - EPOCH_ZERO) / EPOCH_SECONDS) + 1
+end
+
+-- When the time of day alone gives a higher epoch.
+local function epoch_ends_sec(epoch)
+    return EPOCH_ZERO + epoch * EPOCH_SECONDS
+end

@@ -1,0 +1,12 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- returns  {'OK', {name, value, … of each setting}} · {'ROOM_NOT_FOUND'}
+-- keeps    everything: writes nothing
+
+-- include number
+-- include room
+
+if call('EXISTS', ROOM) == 0 then
+    return {'ROOM_NOT_FOUND'}
+end
+return {'OK', call('HGETALL', SETTINGS)}

@@ -1,0 +1,78 @@
+-- SPDX-License-Identifier: BSD-2-Clause
+--
+-- Time passes: ends what is over, and calls whom the pace allows. Any node may run it, and any number of them.
+--
+-- returns  {'OK', clock_ms, people called, is_behind, is_at_rest} · {'ROOM_NOT_FOUND'}
+-- keeps    the room's clock goes on by the time that has passed since the last tick, by one second at most, and never back; so
+--          do pace and estimate. What is left over is done by the next tick
+
+-- include number
+-- include room
+-- include pace
+-- include eta
+-- include estimate
+-- include ticket
+-- include moves
+-- include call
+-- include finish
+-- include calling
+-- include requests
+-- include rest
+
+figures_add('ticked_ms')
+
+local TICK_LEAST_MS, TICK_MOST_MS = 50, 1000
+local CLOCK_JUMP_MS = 1000
+local SWEEP_MOST = 1000
+local FORGET_MOST = 256
+
+-- The server's clock may jump, and so may that of the server that takes over: what is far ahead is gone on with from here.
+local function elapsed_ms()
+    local now = wall_ms()
+    if room.ticked_ms > now + CLOCK_JUMP_MS then
+        room.ticked_ms = now
+    end
+    return clamp(now - room.ticked_ms, 0, TICK_MOST_MS), at_least(now, room.ticked_ms)
+end
+
+-- Everybody overdue: whether there may be more of them.
+local function sweep()
+    local past = room_past()
+    local holders = call('ZRANGEBYSCORE', DUE, '-inf', past, 'LIMIT', 0, SWEEP_MOST)
+    for _, holder in ipairs(holders) do
+        local ticket = ticket_held_by(holder)
+        if ticket.deadline <= past then
+            ticket_expire(ticket)
+        else
+            call('ZADD', DUE, ticket.deadline, holder)
+        end
+    end
+    return #holders == SWEEP_MOST
+end
+
+local function tick(elapsed)
+    room.clock_ms = room.clock_ms + elapsed
+    pace_advance(elapsed)
+    estimate_advance(elapsed)
+    local has_overdue = sweep()
+    if settings.mode == 'queue' and room_standing() > 0 then
+        pace_begin()
+    end
+    local called, has_callable = call_people()
+    requests_forget(FORGET_MOST)
+    room.is_behind = as_flag(has_overdue or has_callable)
+    return called
+end
+
+if not room_load() then
+    return {'ROOM_NOT_FOUND'}
+end
+local elapsed, now = elapsed_ms()
+local called = 0
+-- However many nodes there are, the work is done once.
+if elapsed >= TICK_LEAST_MS or room.is_behind == 1 then
+    room.ticked_ms = now
+    called = tick(elapsed)
+end
+room_save()
+return {'OK', room.clock_ms, called, room.is_behind, as_flag(room_is_at_rest())}

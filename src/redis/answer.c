@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * An answer is a list whose first element is OK or the code of an error. The reply to calls that can be asked together is OK and
+ * a list of their answers, or an error that holds for all of them; the reply to any other is its answer. Lists of numbers are read
+ * by position; the order is that in which the scripts return them.
+ */
+
+#include "redis/answer.h"
+
+#include "base/base64url.h"
+
+#include "redis/ask.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+#define UNAVAILABLE_RETRY_SEC 5
+
+static bool is_text(const redisReply *reply)
+{
+    return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS;
+}
+
+static struct span text_of(const redisReply *reply)
+{
+    return (struct span){reply->str, (size_t)reply->len};
+}
+
+bool answer_is_noscript(const redisReply *reply)
+{
+    return reply != NULL && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) == 0;
+}
+
+/* ---- lists ---- */
+
+/* The element of a list, or NULL if it has none there. */
+static const redisReply *element(const redisReply *reply, size_t i)
+{
+    return reply->type == REDIS_REPLY_ARRAY && i < reply->elements ? reply->element[i] : NULL;
+}
+
+/* A list of numbers being read. What is wrong with it is noted, and everything behind that is 0. */
+struct numbers {
+    const redisReply *list;
+    size_t at;
+    bool is_bad;
+};
+
+static uint64_t take(struct numbers *numbers, uint64_t most)
+{
+    const redisReply *number = element(numbers->list, numbers->at++);
+
+    if (number == NULL || number->type != REDIS_REPLY_INTEGER || number->integer < 0 ||
+        (uint64_t)number->integer > most)
+        numbers->is_bad = true;
+    return numbers->is_bad ? 0 : (uint64_t)number->integer;
+}
+
+static uint32_t take32(struct numbers *numbers)
+{
+    return (uint32_t)take(numbers, UINT32_MAX);
+}
+
+static uint8_t take8(struct numbers *numbers)
+{
+    return (uint8_t)take(numbers, UINT8_MAX);
+}
+
+static bool take_flag(struct numbers *numbers)
+{
+    return take(numbers, 1) == 1;
+}
+
+static bool is_whole(const struct numbers *numbers)
+{
+    return !numbers->is_bad && numbers->at == numbers->list->elements;
+}
+
+/* ---- what calls answer ---- */
+
+/* A key may bring the ticket of another holder than the one who asks: somebody without a cookie is another one each time. */
+static bool read_holder(const redisReply *text, struct holder *holder)
+{
+    size_t len;
+
+    return text != NULL && is_text(text) &&
+           base64url_decode(text_of(text), holder->id, sizeof(holder->id), &len) && len == sizeof(holder->id);
+}
+
+static bool read_standing(const redisReply *list, struct standing *standing)
+{
+    struct numbers in = {.list = list, .at = 1};
+
+    *standing = (struct standing){0};
+    if (!read_holder(element(list, 0), &standing->place.holder))
+        return false;
+    standing->place.epoch = take32(&in);
+    standing->place.count = take32(&in);
+    standing->state = (enum ticket_state)take(&in, TICKET_DONE);
+    standing->is_trusted = take_flag(&in);
+    standing->is_ready = take_flag(&in);
+    standing->is_repeat = take_flag(&in);
+    standing->key_id = take8(&in);
+    standing->tier = take8(&in);
+    standing->pass_key_id = take8(&in);
+    standing->issued_sec = take32(&in);
+    standing->position = take32(&in);
+    standing->waited_sec = take32(&in);
+    standing->eta_sec = take32(&in);
+    standing->eta_low_sec = take32(&in);
+    standing->eta_high_sec = take32(&in);
+    standing->next_poll_sec = take32(&in);
+    standing->iat_sec = take32(&in);
+    standing->pass_life_sec = take32(&in);
+    standing->arrive_ttl_sec = take32(&in);
+    return is_whole(&in);
+}
+
+static bool read_figures(const redisReply *list, struct figures *figures)
+{
+    struct numbers in = {.list = list};
+    uint64_t alive = 0;
+
+    *figures = (struct figures){.epoch = take32(&in)};
+    figures->clock_ms = take(&in, INT64_MAX);
+    for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
+        alive += figures->in_state[state] = take32(&in);
+    figures->issued = take(&in, INT64_MAX);
+    figures->in_state[TICKET_DONE] = figures->issued - alive;
+    figures->calls = take(&in, INT64_MAX);
+    figures->refunds = take(&in, INT64_MAX);
+    figures->keys_dropped = take(&in, INT64_MAX);
+    figures->last_called = take32(&in);
+    figures->joined_milli = take32(&in);
+    figures->called_milli = take32(&in);
+    figures->newcomer_eta_sec = take32(&in);
+    figures->eta_checked = take(&in, INT64_MAX);
+    figures->eta_kept = take(&in, INT64_MAX);
+    figures->rate_milli = take(&in, INT64_MAX);
+    figures->settings_version = take32(&in);
+    figures->is_settings_from_api = take_flag(&in);
+    return is_whole(&in) && alive <= figures->issued;
+}
+
+/* Of names that this version does not know nothing is taken: another version may have put them there. */
+static bool read_settings(const redisReply *list, struct settings *settings)
+{
+    char text[SETTINGS_TEXT_MAX];
+    size_t used = 0;
+
+    if (list == NULL || list->type != REDIS_REPLY_ARRAY || list->elements % 2 != 0)
+        return false;
+    for (size_t i = 0; i < list->elements; i += 2) {
+        const redisReply *name = list->element[i], *value = list->element[i + 1];
+        if (!is_text(name) || !is_text(value))
+            return false;
+        if (setting_find(text_of(name)) == NULL)
+            continue;
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "%s=%s\n", name->str, value->str);
+        if (used >= sizeof(text))
+            return false;
+    }
+    return settings_from_text(settings, (struct span){text, used});
+}
+
+/* Whether a NOT_READY or an OK brings what this kind of call answers. */
+static bool read_answer(const redisReply *reply, struct engine_call *call)
+{
+    const redisReply *first = element(reply, 1);
+    struct numbers in = {.list = reply, .at = 1};
+
+    switch (call->op) {
+    case ENGINE_JOIN:
+    case ENGINE_STATUS:
+    case ENGINE_HEARTBEAT:
+    case ENGINE_LOOK:
+    case ENGINE_ENTER:
+        return first != NULL && read_standing(first, &call->standing);
+    case ENGINE_FIGURES:
+        return first != NULL && read_figures(first, &call->figures) &&
+               read_settings(element(reply, 2), &call->settings);
+    case ENGINE_SETTINGS:
+        return read_settings(first, &call->settings);
+    case ENGINE_ADVANCE:
+    case ENGINE_CLEAR:
+        call->people = take32(&in);
+        return is_whole(&in);
+    default:
+        return true;
+    }
+}
+
+/* ---- errors ---- */
+
+static enum error error_of(const redisReply *reply)
+{
+    const redisReply *word = reply == NULL ? NULL : element(reply, 0);
+
+    if (word == NULL || !is_text(word))
+        return ERROR_ENGINE_UNAVAILABLE;
+    if (span_equal(text_of(word), SPAN("OK")))
+        return ERROR_NONE;
+    for (int i = ERROR_NONE + 1; i < ERROR_COUNT; i++)
+        if (span_equal(text_of(word), span_of(error_info((enum error)i)->code)))
+            return (enum error)i;
+    return ERROR_ENGINE_UNAVAILABLE;
+}
+
+static void refuse(struct engine_call *call, enum error error)
+{
+    call->error = error;
+    call->retry_after_sec = error == ERROR_ENGINE_UNAVAILABLE ? UNAVAILABLE_RETRY_SEC : 0;
+}
+
+static void answer_refusal(const redisReply *reply, enum error error, struct engine_call *call)
+{
+    struct numbers in = {.list = reply, .at = 1};
+
+    refuse(call, error);
+    if (call->op == ENGINE_JOIN && reply != NULL && element(reply, 1) != NULL)
+        call->retry_after_sec = take32(&in);
+    if (in.is_bad)
+        refuse(call, ERROR_ENGINE_UNAVAILABLE);
+}
+
+static void answer_one(const redisReply *reply, struct engine_call *call)
+{
+    enum error error = error_of(reply);
+
+    if (error != ERROR_NONE && error != ERROR_NOT_READY)
+        answer_refusal(reply, error, call);
+    else
+        refuse(call, read_answer(reply, call) ? error : ERROR_ENGINE_UNAVAILABLE);
+}
+
+void answer_calls(const redisReply *reply, struct engine_call *const *calls, uint32_t count)
+{
+    bool is_list = ask_may_gather(calls[0]->op) && error_of(reply) == ERROR_NONE;
+
+    for (uint32_t i = 0; i < count; i++)
+        answer_one(is_list ? element(reply, i + 1) : reply, calls[i]);
+}
+
+static void read_chore(struct numbers *in, struct redis_chore *chore)
+{
+    if (chore->kind == CHORE_RENEW) {
+        chore->epoch = take32(in);
+        return;
+    }
+    chore->clock_ms = take(in, INT64_MAX);
+    chore->called = take32(in);
+    chore->is_behind = take_flag(in);
+    chore->is_at_rest = take_flag(in);
+}
+
+void answer_chore(const redisReply *reply, struct redis_chore *chore)
+{
+    struct numbers in = {.list = reply, .at = 1};
+
+    chore->error = error_of(reply);
+    if (chore->error != ERROR_NONE)
+        return;
+    read_chore(&in, chore);
+    if (!is_whole(&in))
+        chore->error = ERROR_ENGINE_UNAVAILABLE;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WEIR_REDIS_ANSWER_H
+#define WEIR_REDIS_ANSWER_H
+
+/*
+ * From the reply of a script to the answer of a call. A server is not trusted to reply what the script returns: another version of
+ * it may be at work. What does not have the right shape is ERROR_ENGINE_UNAVAILABLE.
+ */
+
+#include "engine/engine.h"
+#include "redis/chore.h"
+
+struct redisReply;
+
+/* The server does not know the script: it must be given the text. */
+bool answer_is_noscript(const struct redisReply *reply);
+
+/* Fills in `error` and what the calls' kind answers. NULL: no reply came. The calls are those that were asked together. */
+void answer_calls(const struct redisReply *reply, struct engine_call *const *calls, uint32_t count);
+
+void answer_chore(const struct redisReply *reply, struct redis_chore *chore);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+
+/*
+ * Every script is given the same keys in the same order, needed or not: so a script cannot touch a key that was not declared,
+ * and all of them lie in one slot, for the room's name in braces is the only part that a cluster hashes.
+ */
+
+#include "redis/ask.h"
+
+#include "base/little.h"
+#include "base/must.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+/* The order is that of lua/lib/room.lua. */
+static const char *const key_names[] = {
+    "queue:room",     "queue:settings",       "queue:event",    "queue:tickets", "queue:due",
+    "queue:requests", "queue:requests:order", "queue:measured", "queue:healed",  "queue:epoch",
+};
+
+#define KEYS (sizeof(key_names) / sizeof(key_names[0]))
+
+/* SHOP is the node's own, and ROOMS is about no room. */
+static const struct {
+    bool is_there;
+    enum script script;
+} script_of[] = {
+    [ENGINE_JOIN] = {true, SCRIPT_JOIN},
+    [ENGINE_STATUS] = {true, SCRIPT_STATUS},
+    [ENGINE_HEARTBEAT] = {true, SCRIPT_HEARTBEAT},
+    [ENGINE_LOOK] = {true, SCRIPT_LOOK},
+    [ENGINE_ENTER] = {true, SCRIPT_ENTER},
+    [ENGINE_LEAVE] = {true, SCRIPT_LEAVE},
+    [ENGINE_LEAVE_SOON] = {true, SCRIPT_LEAVE_SOON},
+    [ENGINE_SESSION_TOUCH] = {true, SCRIPT_SESSION_TOUCH},
+    [ENGINE_SESSION_END] = {true, SCRIPT_SESSION_END},
+    [ENGINE_SESSION_EXTEND] = {true, SCRIPT_SESSION_EXTEND},
+    [ENGINE_FIGURES] = {true, SCRIPT_FIGURES},
+    [ENGINE_SETTINGS] = {true, SCRIPT_SETTINGS},
+    [ENGINE_PUT] = {true, SCRIPT_PUT},
+    [ENGINE_DELETE] = {true, SCRIPT_DELETE},
+    [ENGINE_ADVANCE] = {true, SCRIPT_ADVANCE},
+    [ENGINE_CLEAR] = {true, SCRIPT_CLEAR},
+};
+
+bool ask_has_script(enum engine_op op)
+{
+    return op < sizeof(script_of) / sizeof(script_of[0]) && script_of[op].is_there;
+}
+
+bool ask_may_gather(enum engine_op op)
+{
+    return op <= ENGINE_SESSION_EXTEND;
+}
+
+static void add_head(struct resp *resp, const struct script_names *names, enum script script,
+                     struct span room, bool is_whole)
+{
+    resp_begin(resp);
+    resp_add(resp, is_whole ? SPAN("EVAL") : SPAN("EVALSHA"));
+    resp_add(resp, is_whole ? script_text(script) : (struct span){names->sha[script], SCRIPT_SHA_LEN});
+    resp_add_number(resp, KEYS);
+    for (size_t i = 0; i < KEYS; i++) {
+        char key[ROOM_ID_MAX + 32];
+        int len = snprintf(key, sizeof(key), "%s:{%.*s}", key_names[i], (int)room.len, room.data);
+        must(len > 0 && (size_t)len < sizeof(key));
+        resp_add_copy(resp, (struct span){key, (size_t)len});
+    }
+}
+
+/* What a token says beside the place is one word, empty if it is not known: it is needed only after a loss. */
+static void add_issue(struct resp *resp, const struct issue *issue)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%d:%u:%" PRIu32, issue->is_trusted, issue->key_id, issue->sec);
+    resp_add_copy(resp, issue->is_known ? span_of(text) : SPAN(""));
+}
+
+static void add_grant(struct resp *resp, const struct grant *grant)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%u:%u:%" PRIu32, grant->key_id, grant->tier, grant->sec);
+    resp_add_copy(resp, grant->is_known ? span_of(text) : SPAN(""));
+}
+
+static void add_place(struct resp *resp, const struct place *place)
+{
+    resp_add_holder(resp, &place->holder);
+    resp_add_number(resp, place->epoch);
+    resp_add_number(resp, place->count);
+    add_issue(resp, &place->issue);
+    add_grant(resp, &place->grant);
+}
+
+static void add_request(struct resp *resp, const struct request_key *request)
+{
+    unsigned char body[8];
+
+    if (!request->is_set) {
+        resp_add(resp, SPAN(""));
+        resp_add(resp, SPAN(""));
+        return;
+    }
+    little_put64(body, request->body);
+    resp_add_holder(resp, &request->scope);
+    resp_add_copy(resp, (struct span){(const char *)body, sizeof(body)});
+}
+
+static void add_join(struct resp *resp, const struct join *join)
+{
+    resp_add_holder(resp, &join->holder);
+    resp_add_number(resp, join->is_trusted);
+    resp_add_number(resp, join->key_id);
+    resp_add_number(resp, join->wall_sec);
+    add_request(resp, &join->request);
+}
+
+static void add_enter(struct resp *resp, const struct enter *enter)
+{
+    add_place(resp, &enter->place);
+    resp_add_number(resp, enter->key_id);
+    resp_add_number(resp, enter->wall_sec);
+    add_request(resp, &enter->request);
+}
+
+static void add_put(struct resp *resp, const struct engine_put *put)
+{
+    resp_add_number(resp, put->version);
+    resp_add_number(resp, put->is_from_api);
+    for (size_t i = 0; i < setting_count; i++) {
+        char value[64];
+        setting_format(&setting_list[i], setting_value(&put->settings, &setting_list[i]), value,
+                       sizeof(value));
+        resp_add(resp, span_of(setting_list[i].name));
+        resp_add_copy(resp, span_of(value));
+    }
+}
+
+static void add_call(struct resp *resp, const struct engine_call *call)
+{
+    switch (call->op) {
+    case ENGINE_JOIN:
+        add_join(resp, &call->join);
+        break;
+    case ENGINE_ENTER:
+        add_enter(resp, &call->enter);
+        break;
+    case ENGINE_PUT:
+        add_put(resp, &call->put);
+        break;
+    case ENGINE_ADVANCE:
+        resp_add_number(resp, call->people);
+        break;
+    case ENGINE_STATUS:
+    case ENGINE_HEARTBEAT:
+    case ENGINE_LOOK:
+    case ENGINE_LEAVE:
+    case ENGINE_LEAVE_SOON:
+    case ENGINE_SESSION_TOUCH:
+    case ENGINE_SESSION_END:
+        add_place(resp, &call->place);
+        break;
+    case ENGINE_SESSION_EXTEND:
+        add_place(resp, &call->place);
+        resp_add_number(resp, call->seconds);
+        break;
+    case ENGINE_SHOP:
+    case ENGINE_FIGURES:
+    case ENGINE_SETTINGS:
+    case ENGINE_ROOMS:
+    case ENGINE_DELETE:
+    case ENGINE_CLEAR:
+        break;
+    }
+}
+
+void ask_calls(struct resp *resp, const struct script_names *names, const struct engine_call *const *calls,
+               uint32_t count, bool is_whole)
+{
+    must(count > 0 && count <= RESP_CALLS_MAX && (count == 1 || ask_may_gather(calls[0]->op)));
+    must(ask_has_script(calls[0]->op));
+    add_head(resp, names, script_of[calls[0]->op].script, calls[0]->room, is_whole);
+    for (uint32_t i = 0; i < count; i++)
+        add_call(resp, calls[i]);
+}
+
+void ask_chore(struct resp *resp, const struct script_names *names, const struct redis_chore *chore,
+               bool is_whole)
+{
+    bool is_tick = chore->kind == CHORE_TICK;
+
+    add_head(resp, names, is_tick ? SCRIPT_TICK : SCRIPT_RENEW, chore->room, is_whole);
+    if (!is_tick)
+        resp_add(resp, chore->primary);
+}

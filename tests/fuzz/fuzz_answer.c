@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Any bytes as the reply of a server, to any kind of call: everybody is answered, and with an error that the kind can have. What
+ * was read as good is within its bounds.
+ */
+#include "base/must.h"
+#include "redis/answer.h"
+#include "redis/ask.h"
+
+#include <hiredis/hiredis.h>
+#include <stdint.h>
+
+#define CALLS 3
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void answer_try(const redisReply *reply, enum engine_op op)
+{
+    struct engine_call call[CALLS], *calls[CALLS];
+    uint32_t count = ask_may_gather(op) ? CALLS : 1;
+
+    for (uint32_t i = 0; i < count; i++) {
+        call[i] = (struct engine_call){.op = op, .error = ERROR_COUNT};
+        calls[i] = &call[i];
+    }
+    answer_calls(reply, calls, count);
+    for (uint32_t i = 0; i < count; i++) {
+        must(call[i].error < ERROR_COUNT);
+        must(call[i].error != ERROR_ENGINE_UNAVAILABLE || call[i].retry_after_sec > 0 || op == ENGINE_JOIN);
+        if (call[i].error == ERROR_NONE && op == ENGINE_STATUS)
+            must(call[i].standing.state <= TICKET_DONE);
+        if (call[i].error == ERROR_NONE && op == ENGINE_FIGURES)
+            must(call[i].settings.mode < MODE_COUNT &&
+                 call[i].figures.in_state[TICKET_DONE] <= call[i].figures.issued);
+    }
+}
+
+static void reply_try(const redisReply *reply)
+{
+    for (int op = ENGINE_JOIN; op <= ENGINE_CLEAR; op++)
+        if (ask_has_script((enum engine_op)op))
+            answer_try(reply, (enum engine_op)op);
+    for (int kind = CHORE_TICK; kind <= CHORE_RENEW; kind++) {
+        struct redis_chore chore = {.kind = (enum redis_chore_kind)kind};
+        answer_chore(reply, &chore);
+        must(chore.error < ERROR_COUNT && chore.clock_ms <= INT64_MAX);
+    }
+    answer_is_noscript(reply);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    redisReader *reader = redisReaderCreate();
+    void *reply = NULL;
+
+    must(reader != NULL);
+    if (redisReaderFeed(reader, (const char *)data, size) == REDIS_OK)
+        while (redisReaderGetReply(reader, &reply) == REDIS_OK && reply != NULL) {
+            reply_try(reply);
+            freeReplyObject(reply);
+            reply = NULL;
+        }
+    redisReaderFree(reader);
+    return 0;
+}

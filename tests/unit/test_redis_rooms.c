@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Calls in, commands out, answers back, without any server: the test is the transport. It keeps what it is given and replies what
+ * a server might, right or wrong.
+ */
+#include "rig.h"
+
+#include "redis/rooms.h"
+#include "redis/script.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COMMANDS_MAX 8
+#define CALLS_MAX    130
+#define GATHERED_MAX 64
+
+#define STANDING                                                                                            \
+    "*20\r\n$16\r\nAAAAAAAAAAAAAAAA\r\n:7\r\n:1\r\n:1\r\n:0\r\n:0\r\n:0\r\n:3\r\n:2\r\n:0\r\n:9\r\n:5\r\n:" \
+    "0\r\n:8\r\n:6\r\n:9\r\n:2\r\n:0\r\n"                                                                   \
+    ":0\r\n:180\r\n"
+#define OK        "$2\r\nOK\r\n"
+#define STANDS    "*2\r\n" OK STANDING
+#define NOT_FOUND "*1\r\n$15\r\nTOKEN_NOT_FOUND\r\n"
+
+/* ---- the transport ---- */
+
+struct wire {
+    struct transport transport; /* first */
+    struct redis_command *command[COMMANDS_MAX];
+    uint32_t sent, answered;
+};
+
+static void keep_command(struct transport *transport, struct redis_command *command)
+{
+    struct wire *wire = (struct wire *)transport;
+
+    assert_true(wire->sent < COMMANDS_MAX);
+    wire->command[wire->sent++] = command;
+}
+
+static redisReply *read_resp(const char *bytes, size_t len)
+{
+    redisReader *reader = redisReaderCreate();
+    void *reply = NULL;
+
+    assert_non_null(reader);
+    assert_int_equal(redisReaderFeed(reader, bytes, len), REDIS_OK);
+    assert_int_equal(redisReaderGetReply(reader, &reply), REDIS_OK);
+    assert_non_null(reply);
+    redisReaderFree(reader);
+    return reply;
+}
+
+/* The oldest command that has none gets this reply; NULL: none comes. */
+static void reply_with(struct wire *wire, const char *text)
+{
+    redisReply *reply = text == NULL ? NULL : read_resp(text, strlen(text));
+
+    assert_true(wire->answered < wire->sent);
+    struct redis_command *command = wire->command[wire->answered++];
+    command->done(command, reply);
+    if (reply != NULL)
+        freeReplyObject(reply);
+}
+
+/* The words of a command, as a server would read them. */
+static redisReply *words_of(const struct wire *wire, uint32_t i)
+{
+    return read_resp(wire->command[i]->bytes, wire->command[i]->len);
+}
+
+static bool word_is(const redisReply *words, size_t i, const char *text)
+{
+    assert_true(i < words->elements);
+    return span_equal((struct span){words->element[i]->str, (size_t)words->element[i]->len}, span_of(text));
+}
+
+/* ---- calls ---- */
+
+struct desk {
+    struct wire wire;
+    struct redis_rooms *rooms;
+    struct engine_call call[CALLS_MAX];
+    uint32_t done[CALLS_MAX];
+    uint32_t calls;
+};
+
+static int set_up(void **state)
+{
+    struct desk *desk = calloc(1, sizeof(*desk));
+
+    assert_non_null(desk);
+    desk->wire.transport.submit = keep_command;
+    desk->rooms = redis_rooms_new(&desk->wire.transport);
+    assert_non_null(desk->rooms);
+    *state = desk;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct desk *desk = *state;
+
+    redis_rooms_free(desk->rooms);
+    free(desk);
+    return 0;
+}
+
+static void count_done(struct engine_call *call)
+{
+    (*(uint32_t *)call->context)++;
+}
+
+static struct engine_call *ask(struct desk *desk, enum engine_op op, struct span room)
+{
+    struct engine_call *call = &desk->call[desk->calls];
+
+    assert_true(desk->calls < CALLS_MAX);
+    *call = (struct engine_call){
+        .op = op, .room = room, .done = count_done, .context = &desk->done[desk->calls++]};
+    if (op == ENGINE_PUT)
+        call->put.settings = settings_default();
+    redis_submit(desk->rooms, call);
+    return call;
+}
+
+static void all_are_answered_once(const struct desk *desk)
+{
+    for (uint32_t i = 0; i < desk->calls; i++)
+        assert_int_equal(desk->done[i], 1);
+}
+
+/* ---- what is sent ---- */
+
+static void calls_of_a_kind_and_a_room_travel_together(void **state)
+{
+    struct desk *desk = *state;
+
+    for (int i = 0; i < 3; i++)
+        ask(desk, ENGINE_STATUS, SPAN("a"));
+    ask(desk, ENGINE_STATUS, SPAN("b"));
+    ask(desk, ENGINE_JOIN, SPAN("b"));
+    assert_int_equal(desk->wire.sent, 2); /* the last may still be joined by others */
+    redis_flush(desk->rooms);
+    redis_flush(desk->rooms);
+    assert_int_equal(desk->wire.sent, 3);
+    reply_with(&desk->wire, "*4\r\n" OK STANDS NOT_FOUND STANDS);
+    assert_int_equal(desk->call[0].error, ERROR_NONE);
+    assert_int_equal(desk->call[0].standing.place.epoch, 7);
+    assert_int_equal(desk->call[0].standing.eta_high_sec, 9);
+    assert_int_equal(desk->call[0].standing.arrive_ttl_sec, 180);
+    assert_int_equal(desk->call[1].error, ERROR_TOKEN_NOT_FOUND);
+    assert_int_equal(desk->call[2].error, ERROR_NONE);
+    reply_with(&desk->wire, NOT_FOUND); /* for the whole room */
+    assert_int_equal(desk->call[3].error, ERROR_TOKEN_NOT_FOUND);
+    reply_with(&desk->wire, "*2\r\n" OK "*2\r\n$10\r\nQUEUE_FULL\r\n:17\r\n");
+    assert_int_equal(desk->call[4].error, ERROR_QUEUE_FULL);
+    assert_int_equal(desk->call[4].retry_after_sec, 17);
+    all_are_answered_once(desk);
+}
+
+/* An enter whose arguments are as long as they can be. */
+static const struct enter longest_enter = {
+    .place = {.epoch = UINT32_MAX,
+              .count = UINT32_MAX,
+              .issue = {true, true, UINT8_MAX, UINT32_MAX},
+              .grant = {true, UINT8_MAX, UINT8_MAX, UINT32_MAX}},
+    .key_id = UINT8_MAX,
+    .wall_sec = UINT32_MAX,
+    .request = {.is_set = true},
+};
+
+static void a_command_is_about_64_people_at_most(void **state)
+{
+    struct desk *desk = *state;
+    redisReply *words;
+
+    for (int i = 0; i < 2 * GATHERED_MAX + 1; i++)
+        ask(desk, ENGINE_ENTER, SPAN("a-room-with-the-longest-name-that-there-can-be-of-64-characters!"))
+            ->enter = longest_enter;
+    redis_flush(desk->rooms);
+    assert_int_equal(desk->wire.sent, 3);
+    words = words_of(&desk->wire, 0);
+    assert_int_equal(words->elements, 13 + 9 * GATHERED_MAX);
+    freeReplyObject(words);
+    for (int i = 0; i < 3; i++)
+        reply_with(&desk->wire, NULL);
+    all_are_answered_once(desk);
+}
+
+/* FAILURES 34: nothing but the room's name decides the slot. */
+static void every_key_carries_its_room_in_braces(void **state)
+{
+    for (int op = ENGINE_JOIN; op <= ENGINE_CLEAR; op++) {
+        struct desk *desk = *state;
+        if (op == ENGINE_SHOP || op == ENGINE_ROOMS)
+            continue;
+        ask(desk, (enum engine_op)op, SPAN("evt_2025_1001"));
+        redis_flush(desk->rooms);
+        redisReply *words = words_of(&desk->wire, 0);
+        assert_true(word_is(words, 0, "EVALSHA"));
+        assert_int_equal(words->element[1]->len, SCRIPT_SHA_LEN);
+        long keys = strtol(words->element[2]->str, NULL, 10);
+        assert_in_range(keys, 1, (long)words->elements - 3);
+        for (long i = 0; i < keys; i++)
+            assert_non_null(strstr(words->element[3 + i]->str, ":{evt_2025_1001}"));
+        freeReplyObject(words);
+        reply_with(&desk->wire, NULL);
+        all_are_answered_once(desk);
+        assert_int_equal(tear_down(state), 0);
+        assert_int_equal(set_up(state), 0);
+    }
+}
+
+static void a_server_that_does_not_know_a_script_is_told_its_text(void **state)
+{
+    struct desk *desk = *state;
+    redisReply *words;
+
+    ask(desk, ENGINE_LEAVE, SPAN("a"));
+    redis_flush(desk->rooms);
+    reply_with(&desk->wire, "-NOSCRIPT No matching script. Please use EVAL.\r\n");
+    assert_int_equal(desk->wire.sent, 2);
+    words = words_of(&desk->wire, 1);
+    assert_true(word_is(words, 0, "EVAL"));
+    assert_int_equal(words->element[1]->len, script_text(SCRIPT_LEAVE).len);
+    assert_memory_equal(words->element[1]->str, script_text(SCRIPT_LEAVE).data,
+                        script_text(SCRIPT_LEAVE).len);
+    freeReplyObject(words);
+    reply_with(&desk->wire, "*2\r\n" OK "*1\r\n" OK);
+    assert_int_equal(desk->call[0].error, ERROR_NONE);
+    all_are_answered_once(desk);
+}
+
+static void a_server_that_never_learns_is_not_told_again(void **state)
+{
+    struct desk *desk = *state;
+
+    ask(desk, ENGINE_LEAVE, SPAN("a"));
+    redis_flush(desk->rooms);
+    reply_with(&desk->wire, "-NOSCRIPT\r\n");
+    reply_with(&desk->wire, "-NOSCRIPT\r\n");
+    assert_int_equal(desk->wire.sent, 2);
+    assert_int_equal(desk->call[0].error, ERROR_ENGINE_UNAVAILABLE);
+    all_are_answered_once(desk);
+}
+
+/* ---- what comes back ---- */
+
+static void a_reply_that_cannot_be_read_is_an_engine_that_is_away(void **state)
+{
+    static const struct {
+        enum engine_op op;
+        const char *reply;
+    } rows[] = {
+        {ENGINE_STATUS, NULL},
+        {ENGINE_STATUS, "-OOM command not allowed when used memory > 'maxmemory'.\r\n"},
+        {ENGINE_STATUS, "-LOADING Redis is loading the dataset in memory\r\n"},
+        {ENGINE_STATUS, "$-1\r\n"},
+        {ENGINE_STATUS, ":1\r\n"},
+        {ENGINE_STATUS, "*0\r\n"},
+        {ENGINE_STATUS, "*1\r\n" OK},
+        {ENGINE_STATUS, "*2\r\n" OK OK},
+        {ENGINE_STATUS, "*2\r\n" OK "*0\r\n"},
+        {ENGINE_STATUS, "*2\r\n" OK "*1\r\n" OK},
+        {ENGINE_STATUS, "*2\r\n" OK "*2\r\n" OK ":1\r\n"},
+        {ENGINE_STATUS, "*2\r\n" OK "*2\r\n" OK "*1\r\n$16\r\nAAAAAAAAAAAAAAAA\r\n"},
+        {ENGINE_STATUS, "*1\r\n$7\r\nNOTHING\r\n"},
+        {ENGINE_JOIN, "*2\r\n" OK "*2\r\n$10\r\nQUEUE_FULL\r\n:-1\r\n"},
+        {ENGINE_JOIN, "*2\r\n" OK "*2\r\n$10\r\nQUEUE_FULL\r\n:4294967296\r\n"},
+        {ENGINE_CLEAR, "*1\r\n" OK},
+        {ENGINE_CLEAR, "*3\r\n" OK ":1\r\n:1\r\n"},
+        {ENGINE_SETTINGS, "*2\r\n" OK "*1\r\n$4\r\nmode\r\n"},
+        {ENGINE_SETTINGS, "*2\r\n" OK "*2\r\n$4\r\nmode\r\n$5\r\nwrong\r\n"},
+        {ENGINE_FIGURES, "*3\r\n" OK "*1\r\n:1\r\n*0\r\n"},
+    };
+    struct desk *desk = *state;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        desk->wire.sent = desk->wire.answered = 0;
+        struct engine_call *call = ask(desk, rows[i].op, SPAN("a"));
+        redis_flush(desk->rooms);
+        reply_with(&desk->wire, rows[i].reply);
+        assert_int_equal(call->error, ERROR_ENGINE_UNAVAILABLE);
+        assert_true(call->retry_after_sec > 0);
+    }
+    all_are_answered_once(desk);
+}
+
+/* Each field that is a number, made a text. */
+static void no_field_of_a_standing_is_believed_unseen(void **state)
+{
+    struct desk *desk = *state;
+    char text[512];
+
+    for (const char *at = strchr(STANDING, ':'); at != NULL; at = strchr(at + 1, ':')) {
+        snprintf(text, sizeof(text), "*2\r\n" OK "*2\r\n" OK STANDING);
+        text[strlen("*2\r\n" OK "*2\r\n" OK) + (size_t)(at - STANDING)] = '+';
+        desk->wire.sent = desk->wire.answered = 0;
+        struct engine_call *call = ask(desk, ENGINE_HEARTBEAT, SPAN("a"));
+        redis_flush(desk->rooms);
+        reply_with(&desk->wire, text);
+        assert_int_equal(call->error, ERROR_ENGINE_UNAVAILABLE);
+    }
+    assert_int_equal(desk->calls, 19);
+}
+
+static void settings_of_another_version_are_passed_over(void **state)
+{
+    struct desk *desk = *state;
+    struct engine_call *call = ask(desk, ENGINE_SETTINGS, SPAN("a"));
+
+    redis_flush(desk->rooms);
+    reply_with(&desk->wire, "*2\r\n" OK "*4\r\n$6\r\nfuture\r\n$1\r\n1\r\n$4\r\nrate\r\n$3\r\n2.5\r\n");
+    assert_int_equal(call->error, ERROR_NONE);
+    assert_int_equal(call->settings.rate_milli, 2500);
+}
+
+static void ask_again(struct engine_call *call)
+{
+    struct desk *desk = call->context;
+
+    ask(desk, ENGINE_LEAVE, SPAN("b"));
+}
+
+static void who_is_answered_may_ask_at_once(void **state)
+{
+    struct desk *desk = *state;
+    struct engine_call call = {.op = ENGINE_LEAVE, .room = SPAN("a"), .done = ask_again, .context = desk};
+
+    redis_submit(desk->rooms, &call);
+    redis_flush(desk->rooms);
+    reply_with(&desk->wire, "*2\r\n" OK "*1\r\n" OK);
+    redis_flush(desk->rooms);
+    assert_int_equal(desk->wire.sent, 2);
+    reply_with(&desk->wire, NULL);
+    all_are_answered_once(desk);
+}
+
+static void note_tick(struct redis_chore *tick)
+{
+    (*(int *)tick->context)++;
+}
+
+static void a_tick_is_sent_behind_what_was_submitted_before_it(void **state)
+{
+    struct desk *desk = *state;
+    int done = 0;
+    struct redis_chore tick = {.kind = CHORE_TICK, .room = SPAN("a"), .done = note_tick, .context = &done};
+
+    ask(desk, ENGINE_LEAVE, SPAN("a"));
+    redis_submit_chore(desk->rooms, &tick);
+    assert_int_equal(desk->wire.sent, 2);
+    reply_with(&desk->wire, NULL);
+    reply_with(&desk->wire, "*5\r\n" OK ":4200\r\n:3\r\n:1\r\n:0\r\n");
+    assert_int_equal(done, 1);
+    assert_int_equal(tick.error, ERROR_NONE);
+    assert_int_equal(tick.clock_ms, 4200);
+    assert_int_equal(tick.called, 3);
+    assert_true(tick.is_behind && !tick.is_at_rest);
+    redis_submit_chore(desk->rooms, &tick);
+    reply_with(&desk->wire, "*4\r\n" OK ":4200\r\n:3\r\n:1\r\n");
+    assert_int_equal(tick.error, ERROR_ENGINE_UNAVAILABLE);
+}
+
+#define DESK_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        DESK_TEST(calls_of_a_kind_and_a_room_travel_together),
+        DESK_TEST(a_command_is_about_64_people_at_most),
+        DESK_TEST(every_key_carries_its_room_in_braces),
+        DESK_TEST(a_server_that_does_not_know_a_script_is_told_its_text),
+        DESK_TEST(a_server_that_never_learns_is_not_told_again),
+        DESK_TEST(a_reply_that_cannot_be_read_is_an_engine_that_is_away),
+        DESK_TEST(no_field_of_a_standing_is_believed_unseen),
+        DESK_TEST(settings_of_another_version_are_passed_over),
+        DESK_TEST(who_is_answered_may_ask_at_once),
+        DESK_TEST(a_tick_is_sent_behind_what_was_submitted_before_it),
+    };
+    return cmocka_run_group_tests_name("redis_rooms", tests, NULL, NULL);
+}
