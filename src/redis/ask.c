@@ -49,6 +49,11 @@ bool ask_has_script(enum engine_op op)
     return op < sizeof(script_of) / sizeof(script_of[0]) && script_of[op].is_there;
 }
 
+bool ask_has_chore(enum redis_chore_kind kind)
+{
+    return kind == CHORE_TICK || kind == CHORE_RENEW;
+}
+
 bool ask_may_gather(enum engine_op op)
 {
     return op <= ENGINE_SESSION_EXTEND;

@@ -11,6 +11,7 @@
 
 /* Whether there is a script for it. */
 bool ask_has_script(enum engine_op op);
+bool ask_has_chore(enum redis_chore_kind kind);
 
 /* Whether calls of this kind that are about one room can be asked with one command: what people ask, not what an operator does. */
 bool ask_may_gather(enum engine_op op);

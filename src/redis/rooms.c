@@ -10,6 +10,7 @@
 
 #include "base/must.h"
 #include "redis/ask.h"
+#include "redis/slots.h"
 
 #include <stdlib.h>
 
@@ -32,7 +33,8 @@ struct redis_rooms {
 
 static struct request *request_new(struct redis_rooms *rooms, struct span room, uint32_t size);
 static void request_send(struct request *request);
-static void take_reply(struct redis_command *command, const struct redisReply *reply);
+static char *request_write(struct redis_command *command, const char *run_id, size_t *len);
+static void take_reply(struct redis_command *command, enum command_end end, const struct redisReply *reply);
 static void request_end(struct request *request, const struct redisReply *reply);
 
 struct redis_rooms *redis_rooms_new(struct transport *transport)
@@ -76,7 +78,7 @@ void redis_submit(struct redis_rooms *rooms, struct engine_call *call)
 void redis_submit_chore(struct redis_rooms *rooms, struct redis_chore *chore)
 {
     redis_flush(rooms);
-    struct request *request = request_new(rooms, chore->room, 0);
+    struct request *request = ask_has_chore(chore->kind) ? request_new(rooms, chore->room, 0) : NULL;
     if (request != NULL) {
         request->chore = chore;
         request_send(request);
@@ -100,47 +102,47 @@ static struct request *request_new(struct redis_rooms *rooms, struct span room, 
     struct request *request = malloc(sizeof(*request) + size * sizeof(void *));
 
     if (request != NULL)
-        *request =
-            (struct request){.command = {.room = room, .done = take_reply}, .rooms = rooms, .size = size};
+        *request = (struct request){
+            .command = {.slot = slot_of_tag(room), .write = request_write, .done = take_reply},
+            .rooms = rooms,
+            .size = size};
     return request;
-}
-
-static void request_write(struct request *request)
-{
-    struct redis_rooms *rooms = request->rooms;
-
-    if (request->chore != NULL)
-        ask_chore(&rooms->resp, &rooms->names, request->chore, request->is_whole);
-    else
-        ask_calls(&rooms->resp, &rooms->names, (const struct engine_call *const *)request->calls,
-                  request->count, request->is_whole);
-    request->command.bytes = resp_bytes(&rooms->resp, &request->command.len);
 }
 
 static void request_send(struct request *request)
 {
     struct redis_rooms *rooms = request->rooms;
 
-    request_write(request);
     rooms->in_flight++;
-    if (request->command.bytes != NULL)
-        rooms->transport->submit(rooms->transport, &request->command);
-    else
-        take_reply(&request->command, NULL);
+    request->command.is_confirmed = request->chore == NULL && request->calls[0]->op == ENGINE_ENTER;
+    rooms->transport->submit(rooms->transport, &request->command);
 }
 
-static void take_reply(struct redis_command *command, const struct redisReply *reply)
+static char *request_write(struct redis_command *command, const char *run_id, size_t *len)
+{
+    struct request *request = (struct request *)command;
+    struct redis_rooms *rooms = request->rooms;
+
+    (void)run_id;
+    if (request->chore != NULL)
+        ask_chore(&rooms->resp, &rooms->names, request->chore, request->is_whole);
+    else
+        ask_calls(&rooms->resp, &rooms->names, (const struct engine_call *const *)request->calls,
+                  request->count, request->is_whole);
+    return resp_bytes(&rooms->resp, len);
+}
+
+static void take_reply(struct redis_command *command, enum command_end end, const struct redisReply *reply)
 {
     struct request *request = (struct request *)command;
 
-    free(command->bytes);
     must(request->rooms->in_flight > 0);
     request->rooms->in_flight--;
-    if (answer_is_noscript(reply) && !request->is_whole) {
+    if (end == COMMAND_ANSWERED && answer_is_noscript(reply) && !request->is_whole) {
         request->is_whole = true;
         request_send(request);
     } else
-        request_end(request, reply);
+        request_end(request, end == COMMAND_ANSWERED ? reply : NULL);
 }
 
 static void request_end(struct request *request, const struct redisReply *reply)

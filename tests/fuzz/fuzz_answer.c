@@ -41,6 +41,8 @@ static void reply_try(const redisReply *reply)
         if (ask_has_script((enum engine_op)op))
             answer_try(reply, (enum engine_op)op);
     for (int kind = CHORE_TICK; kind <= CHORE_RENEW; kind++) {
+        if (!ask_has_chore((enum redis_chore_kind)kind))
+            continue;
         struct redis_chore chore = {.kind = (enum redis_chore_kind)kind};
         answer_chore(reply, &chore);
         must(chore.error < ERROR_COUNT && chore.clock_ms <= INT64_MAX);

@@ -76,13 +76,32 @@ static redisReply *exchange(struct redis_server *server, const char *bytes, size
 static void submit(struct transport *transport, struct redis_command *command)
 {
     struct redis_server *server = (struct redis_server *)transport;
-    redisReply *reply = exchange(server, command->bytes, command->len);
+    size_t len;
+    char *bytes = command->write(command, server->run_id, &len);
+    redisReply *reply = exchange(server, bytes, len);
 
+    free(bytes);
     if (reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) != 0)
         fail_msg("the server said: %s", reply->str);
     server->commands++;
-    command->done(command, reply);
+    command->done(command, COMMAND_ANSWERED, reply);
     freeReplyObject(reply);
+}
+
+static bool is_running(struct transport *transport, const char *run_id)
+{
+    return strcmp(((struct redis_server *)transport)->run_id, run_id) == 0;
+}
+
+static void learn_run_id(struct redis_server *server)
+{
+    redisReply *info = redis_server_ask(server, "INFO server");
+    struct span value;
+
+    assert_true(peer_find((struct span){info->str, (size_t)info->len}, SPAN("run_id"), &value));
+    assert_int_equal(value.len, PEER_RUN_ID_MAX);
+    memcpy(server->run_id, value.data, value.len);
+    freeReplyObject(info);
 }
 
 void redis_server_start(struct redis_server *server)
@@ -90,7 +109,7 @@ void redis_server_start(struct redis_server *server)
     char folder[] = P_tmpdir "/weir-redis-XXXXXX";
     int output[2];
 
-    *server = (struct redis_server){.transport = {submit}};
+    *server = (struct redis_server){.transport = {submit, is_running}};
     assert_non_null(mkdtemp(folder));
     assert_int_equal(pipe(output), 0);
     server->pid = fork();
@@ -100,6 +119,7 @@ void redis_server_start(struct redis_server *server)
     close(output[1]);
     await_ready(output[0]);
     reach(server, folder);
+    learn_run_id(server);
 }
 
 void redis_server_stop(struct redis_server *server)

@@ -20,6 +20,7 @@ struct redis_server {
     pid_t pid;
     int fd;
     struct redisReader *reader;
+    char run_id[PEER_RUN_ID_MAX + 1];
     uint64_t commands; /* that came through the transport */
 };
 

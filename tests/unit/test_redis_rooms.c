@@ -16,6 +16,7 @@
 #define COMMANDS_MAX 8
 #define CALLS_MAX    130
 #define GATHERED_MAX 64
+#define RUN_ID       "0123456789012345678901234567890123456789"
 
 #define STANDING                                                                                            \
     "*20\r\n$16\r\nAAAAAAAAAAAAAAAA\r\n:7\r\n:1\r\n:1\r\n:0\r\n:0\r\n:0\r\n:3\r\n:2\r\n:0\r\n:9\r\n:5\r\n:" \
@@ -61,7 +62,7 @@ static void reply_with(struct wire *wire, const char *text)
 
     assert_true(wire->answered < wire->sent);
     struct redis_command *command = wire->command[wire->answered++];
-    command->done(command, reply);
+    command->done(command, reply != NULL ? COMMAND_ANSWERED : COMMAND_UNKNOWN, reply);
     if (reply != NULL)
         freeReplyObject(reply);
 }
@@ -69,7 +70,13 @@ static void reply_with(struct wire *wire, const char *text)
 /* The words of a command, as a server would read them. */
 static redisReply *words_of(const struct wire *wire, uint32_t i)
 {
-    return read_resp(wire->command[i]->bytes, wire->command[i]->len);
+    struct redis_command *command = wire->command[i];
+    size_t len;
+    char *bytes = command->write(command, RUN_ID, &len);
+    redisReply *words = read_resp(bytes, len);
+
+    free(bytes);
+    return words;
 }
 
 static bool word_is(const redisReply *words, size_t i, const char *text)
