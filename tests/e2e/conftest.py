@@ -15,6 +15,21 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from weirtest import Nginx, Shop  # noqa: E402
 from weirtest.browser import browsers  # noqa: E402
+from weirtest.redis_pool import pool  # noqa: E402
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stores():
+    """Those that tests were given (WEIR_STORE) live as long as the tests do."""
+    yield
+    pool.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stores_of_module():
+    """A module's own servers give theirs back when it is over."""
+    with pool.borrowing():
+        yield
 
 
 @pytest.fixture
@@ -27,8 +42,12 @@ def weir(tmp_path):
         servers.append(server)
         return server.start() if start else server
 
-    yield make
+    with pool.borrowing():
+        yield make
+        stop_all(servers)
 
+
+def stop_all(servers):
     problems = []
     for server in servers:
         try:
