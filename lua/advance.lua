@@ -2,7 +2,7 @@
 --
 -- The operator calls the next people beyond the pace, never beyond max_active.
 --
--- ARGV     how many
+-- ARGV     run id; how many
 -- returns  {'OK', people called} · {'ROOM_NOT_FOUND'}
 -- keeps    nothing is kept for those who join later; more than one script's work follows with the next ticks
 
@@ -15,10 +15,11 @@
 -- include finish
 -- include calling
 
-if not room_load() then
-    return {'ROOM_NOT_FOUND'}
+local refusal = room_load()
+if refusal then
+    return refusal
 end
-room.advance = math.min(tonumber(ARGV[1]), room_standing())
+room.advance = math.min(tonumber(ARGV[2]), room_standing())
 local called, has_more = call_people()
 room.is_behind = as_flag(has_more)
 if not has_more then

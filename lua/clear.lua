@@ -2,6 +2,7 @@
 --
 -- Everybody in line and inside is gone, as if they had never been.
 --
+-- ARGV     run id
 -- returns  {'OK', people cleared} · {'ROOM_NOT_FOUND'}
 -- keeps    numbering goes on; nobody comes back
 
@@ -11,8 +12,9 @@
 -- include ticket
 -- include places
 
-if not room_load() then
-    return {'ROOM_NOT_FOUND'}
+local refusal = room_load()
+if refusal then
+    return refusal
 end
 local cleared = call('HLEN', TICKETS)
 call('UNLINK', LINE, TICKETS, DUE, HEALED)

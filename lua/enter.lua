@@ -2,7 +2,7 @@
 --
 -- Takes the turn; once inside, says the same again.
 --
--- ARGV     of each: holder, epoch, count, issue, grant; key id and wall clock in seconds of the pass; scope and body of the
+-- ARGV     run id; of each: holder, epoch, count, issue, grant; key id and wall clock in seconds of the pass; scope and body of the
 --          request's key, or two empty ones
 -- returns  of each: {'OK' | 'NOT_READY', standing} · {'TOKEN_NOT_FOUND'} · {'IDEMPOTENCY_CONFLICT'}
 -- keeps    a ticket enters once, and keeps what its pass says

@@ -2,6 +2,7 @@
 --
 -- What is going on in the room.
 --
+-- ARGV     run id
 -- returns  {'OK', {figures in the order of redis/answer.c}, {name, value, … of each setting}} · {'ROOM_NOT_FOUND'}
 -- keeps    everything: writes nothing
 
@@ -14,8 +15,9 @@
 figures_add('issued', 'calls', 'refunds', 'last_called', 'keys_dropped', 'joined_milli', 'called_milli', 'eta_checked',
     'eta_kept', 'settings_version', 'is_settings_from_api')
 
-if not room_load() then
-    return {'ROOM_NOT_FOUND'}
+local refusal = room_load()
+if refusal then
+    return refusal
 end
 -- At rest nothing is measured, and nothing happens.
 local moving = room_is_at_rest() and 0 or 1

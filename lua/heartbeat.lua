@@ -2,7 +2,7 @@
 --
 -- Each of these tickets was seen, and is told nothing about its turn.
 --
--- ARGV     of each: holder, epoch, count, issue, grant
+-- ARGV     run id; of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK', standing} · {'TOKEN_NOT_FOUND'}
 -- keeps    the time to claim a call does not begin
 

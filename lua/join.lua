@@ -2,7 +2,7 @@
 --
 -- Somebody joins: one ticket per holder, and what a key did once it did for good.
 --
--- ARGV     of each: holder, is_trusted (0 or 1), key id, wall clock in seconds; scope and body of the request's key, or two
+-- ARGV     run id; of each: holder, is_trusted (0 or 1), key id, wall clock in seconds; scope and body of the request's key, or two
 --          empty ones
 -- returns  of each: {'OK', standing} · {'IDEMPOTENCY_CONFLICT'} ·
 --          {'QUEUE_FULL' | 'WAIT_TOO_LONG' | 'ROOM_CLOSED', retry_after_sec}

@@ -2,7 +2,7 @@
 --
 -- Leaves, in line or inside: at once and for good.
 --
--- ARGV     of each: holder, epoch, count, issue, grant
+-- ARGV     run id; of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    a turn that was not taken is given back
 

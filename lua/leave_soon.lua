@@ -2,7 +2,7 @@
 --
 -- Leaves after a grace of 10 s unless the ticket is seen again.
 --
--- ARGV     of each: holder, epoch, count, issue, grant
+-- ARGV     run id; of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    those inside stay: they unload the page because they go on to the shop
 

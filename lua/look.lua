@@ -2,7 +2,7 @@
 --
 -- What status would say of each of these tickets, without its being noticed.
 --
--- ARGV     of each: holder, epoch, count, issue, grant
+-- ARGV     run id; of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK', standing} · {'TOKEN_NOT_FOUND'}
 -- keeps    everything: writes nothing
 

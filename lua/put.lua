@@ -2,7 +2,7 @@
 --
 -- Makes the room, or changes its settings.
 --
--- ARGV     version that the settings must still have, 0 = the room must be new; is_from_api (0 or 1); then name and value of
+-- ARGV     run id; version that the settings must still have, 0 = the room must be new; is_from_api (0 or 1); then name and value of
 --          each setting, in their written form
 -- returns  {'OK'} · {'CONFLICT'} · {'ROOM_NOT_FOUND'}
 -- keeps    all settings change or none; the credit of the pace stays the same number of calls, but for what is beyond the new
@@ -24,10 +24,10 @@ figures_add('former_sec', 'returns_until_ms', 'last', 'issued', 'ticked_ms', 'se
 
 local RETURN_SEC = 300
 
-local version, is_from_api = tonumber(ARGV[1]), tonumber(ARGV[2])
+local version, is_from_api = tonumber(ARGV[2]), tonumber(ARGV[3])
 local written = {}
-for i = 3, #ARGV do
-    written[i - 2] = ARGV[i]
+for i = 4, #ARGV do
+    written[i - 3] = ARGV[i]
 end
 
 local function as_milli(text)
@@ -76,6 +76,7 @@ local function room_make(given)
     local _, _, most = pace_measure(given)
     room.credit = pace_is_in_one_go(given) and 0 or most
     estimate_begin(given)
+    call('HSET', ROOM, 'primary', RUN_ID)
     call('DEL', EPOCH)
 end
 
@@ -118,9 +119,10 @@ local function settings_change(before, after)
 end
 
 local given = settings_given()
-if not room_load() then
-    if version ~= 0 then
-        return {'ROOM_NOT_FOUND'}
+local refusal = room_load()
+if refusal then
+    if refusal[1] ~= 'ROOM_NOT_FOUND' or version ~= 0 then
+        return refusal
     end
     given.rate_milli = rate_in_force({}, given)
     room_make(given)

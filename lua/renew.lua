@@ -1,12 +1,13 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 --
--- The server may have lost its last moments: another is the primary now, or it was started anew. A new epoch begins, so that no
--- number is given twice, and those whose tickets are missing get their places back; and nobody is called for arrive_ttl, so that
--- those inside are back before others take their slots.
+-- Another process keeps the room than before. Either the room has moved, and nothing is lost: that is only noted. Or the server
+-- may have lost its last moments: a new epoch begins, so that no number is given twice, and those whose tickets are missing get
+-- their places back; and nobody is called for arrive_ttl, so that those inside are back before others take their slots.
 --
--- ARGV     id of the primary: whichever node comes first with a new one does it, for all
--- returns  {'OK', epoch} · {'ROOM_NOT_FOUND'}
--- keeps    places are in the order of their epochs
+-- ARGV     run id; the one that the room named when it was asked; whether that one is a primary still, so that the room has only
+--          moved (0 or 1)
+-- returns  {'OK'} · {'OTHER_PRIMARY', run id}: the room names yet another by now · {'ROOM_NOT_FOUND'}
+-- keeps    places are in the order of their epochs. Whichever node comes first does it, for all
 
 -- include number
 -- include room
@@ -17,12 +18,10 @@
 figures_add('last')
 
 local EPOCHS_MOST = 63 -- former ones that are remembered
-local EPOCHS_SKIPPED = 1024 -- nobody knows which were begun and lost
 local EPOCH_DISTANCE = 2 ^ 22 -- more tickets than a server could lose at once
 local PAGE_COUNT = 126 -- of a room of plain C, where the first count begins a page
 
 local function epoch_begin()
-    local now_sec = floor(wall_ms() / 1000)
     local epochs, base = epochs_former(), room.last + EPOCH_DISTANCE
     local ending = {epoch = room.epoch, base = room.base, lost_from = room.last - room.base + 1}
     base = base + PAGE_COUNT - 1 - base % PAGE_COUNT
@@ -35,17 +34,23 @@ local function epoch_begin()
     end
     epochs[#epochs + 1] = ending
     epochs_keep()
-    room.epoch = math.max(epoch_of(now_sec), room.epoch + EPOCHS_SKIPPED)
+    room.epoch = epoch_after(room.epoch)
     room.base, room.last = base, base
 end
 
-if not room_load() then
-    return {'ROOM_NOT_FOUND'}
+local former, is_moved = ARGV[2], ARGV[3] == '1'
+local refusal = room_load()
+if not refusal then
+    return {'OK'} -- another node has done it
 end
-if call('HGET', ROOM, 'primary') ~= ARGV[1] then
+if refusal[1] ~= 'OTHER_PRIMARY' or refusal[2] ~= former then
+    return refusal
+end
+call('HSET', ROOM, 'primary', RUN_ID)
+room_load()
+if not is_moved then
     epoch_begin()
     room.calls_from_ms = room.clock_ms + settings.arrive_ttl_sec * 1000
-    call('HSET', ROOM, 'primary', ARGV[1])
     room_save()
 end
-return {'OK', room.epoch}
+return {'OK'}

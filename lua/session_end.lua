@@ -2,7 +2,7 @@
 --
 -- The shop ends a session: its slot is free.
 --
--- ARGV     of each: holder, epoch, count, issue, grant
+-- ARGV     run id; of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    nobody who is not inside is touched
 

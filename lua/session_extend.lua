@@ -2,7 +2,7 @@
 --
 -- The shop gives a session so many seconds from now at least, seen or not.
 --
--- ARGV     of each: holder, epoch, count, issue, grant, seconds
+-- ARGV     run id; of each: holder, epoch, count, issue, grant, seconds
 -- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    no session lives longer than its longest time
 

@@ -2,7 +2,7 @@
 --
 -- A request at the gate: the first arrives, later ones renew.
 --
--- ARGV     of each: holder, epoch, count, issue, grant
+-- ARGV     run id; of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK'} · {'TOKEN_NOT_FOUND'}
 -- keeps    no session lives longer than its longest time
 

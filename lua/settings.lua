@@ -1,5 +1,8 @@
 -- SPDX-License-Identifier: BSD-2-Clause
 --
+-- The settings. They are what they are, whoever keeps the room: that another process does is found out by all other scripts.
+--
+-- ARGV     run id
 -- returns  {'OK', {name, value, … of each setting}} · {'ROOM_NOT_FOUND'}
 -- keeps    everything: writes nothing
 

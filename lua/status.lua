@@ -2,7 +2,7 @@
 --
 -- Tells each of these tickets where it stands. Being told counts as being seen, and begins the time to claim a call.
 --
--- ARGV     of each: holder, epoch, count, issue, grant
+-- ARGV     run id; of each: holder, epoch, count, issue, grant
 -- returns  of each: {'OK', standing} · {'TOKEN_NOT_FOUND'}
 -- keeps    who polls as told is never away
 

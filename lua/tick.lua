@@ -2,6 +2,7 @@
 --
 -- Time passes: ends what is over, and calls whom the pace allows. Any node may run it, and any number of them.
 --
+-- ARGV     run id
 -- returns  {'OK', clock_ms, people called, is_behind, is_at_rest} · {'ROOM_NOT_FOUND'}
 -- keeps    the room's clock goes on by the time that has passed since the last tick, by one second at most, and never back; so
 --          do pace and estimate. What is left over is done by the next tick
@@ -64,8 +65,9 @@ local function tick(elapsed)
     return called
 end
 
-if not room_load() then
-    return {'ROOM_NOT_FOUND'}
+local refusal = room_load()
+if refusal then
+    return refusal
 end
 local elapsed, now = elapsed_ms()
 local called = 0

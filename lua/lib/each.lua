@@ -5,11 +5,12 @@
 
 -- `act` is given the arguments of one, so many each, and returns its answer: a list that begins with OK or what is wrong.
 local function each(width, room_not_found, act)
-    if not room_load() then
-        return {room_not_found}
+    local refusal = room_load(room_not_found)
+    if refusal then
+        return refusal
     end
     local answers = {'OK'}
-    for i = 1, #ARGV, width do
+    for i = 2, #ARGV, width do
         answers[#answers + 1] = act(unpack(ARGV, i, i + width - 1))
     end
     room_save()

@@ -5,6 +5,7 @@
 
 local ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED, HEALED, EPOCH = unpack(KEYS)
 local call = redis.call
+local RUN_ID = ARGV[1] -- of the server process that runs this
 
 -- What is loaded: these, and what the pieces that a script is made of name beside them. All are numbers.
 local FIGURES = {
@@ -47,11 +48,16 @@ local function settings_read(values)
     return read
 end
 
--- False: there is no such room.
-local function room_load()
-    local values = call('HMGET', ROOM, unpack(FIGURES))
+-- Nil, or what a script that cannot go on returns: there is no such room; or another process kept it last, which may have known
+-- more of it, and the room must be renewed first (renew.lua).
+local function room_load(not_found)
+    local values = call('HMGET', ROOM, 'primary', unpack(FIGURES))
+    local primary = table.remove(values, 1)
     if not values[1] then
-        return false
+        return {not_found or 'ROOM_NOT_FOUND'}
+    end
+    if primary ~= RUN_ID then
+        return {'OTHER_PRIMARY', primary or ''}
     end
     for i = 1, #FIGURES do
         local value = tonumber(values[i]) or 0
@@ -59,7 +65,6 @@ local function room_load()
     end
     settings = settings_read(call('HMGET', SETTINGS, unpack(SETTING_NAMES)))
     settings.rate_milli = room.rate_milli
-    return true
 end
 
 local function room_save()

@@ -11,6 +11,7 @@
 #include "base/base64url.h"
 
 #include "redis/ask.h"
+#include "redis/peer.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -76,6 +77,17 @@ static bool take_flag(struct numbers *numbers)
 static bool is_whole(const struct numbers *numbers)
 {
     return !numbers->is_bad && numbers->at == numbers->list->elements;
+}
+
+bool answer_is_other_primary(const redisReply *reply, struct span *former)
+{
+    const redisReply *word = reply == NULL ? NULL : element(reply, 0);
+    const redisReply *id = word == NULL ? NULL : element(reply, 1);
+
+    if (id == NULL || !is_text(word) || !is_text(id) || !span_equal(text_of(word), SPAN("OTHER_PRIMARY")))
+        return false;
+    *former = text_of(id);
+    return former->len <= PEER_RUN_ID_MAX && memchr(former->data, '\0', former->len) == NULL;
 }
 
 /* ---- what calls answer ---- */
@@ -235,6 +247,13 @@ static void answer_one(const redisReply *reply, struct engine_call *call)
         refuse(call, read_answer(reply, call) ? error : ERROR_ENGINE_UNAVAILABLE);
 }
 
+bool answer_is_renewed(const redisReply *reply)
+{
+    enum error error = error_of(reply);
+
+    return error == ERROR_NONE || error == ERROR_ROOM_NOT_FOUND;
+}
+
 void answer_calls(const redisReply *reply, struct engine_call *const *calls, uint32_t count)
 {
     bool is_list = ask_may_gather(calls[0]->op) && error_of(reply) == ERROR_NONE;
@@ -245,10 +264,6 @@ void answer_calls(const redisReply *reply, struct engine_call *const *calls, uin
 
 static void read_chore(struct numbers *in, struct redis_chore *chore)
 {
-    if (chore->kind == CHORE_RENEW) {
-        chore->epoch = take32(in);
-        return;
-    }
     chore->clock_ms = take(in, INT64_MAX);
     chore->called = take32(in);
     chore->is_behind = take_flag(in);

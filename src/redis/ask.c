@@ -51,7 +51,7 @@ bool ask_has_script(enum engine_op op)
 
 bool ask_has_chore(enum redis_chore_kind kind)
 {
-    return kind == CHORE_TICK || kind == CHORE_RENEW;
+    return kind == CHORE_TICK;
 }
 
 bool ask_may_gather(enum engine_op op)
@@ -59,12 +59,14 @@ bool ask_may_gather(enum engine_op op)
     return op <= ENGINE_SESSION_EXTEND;
 }
 
-static void add_head(struct resp *resp, const struct script_names *names, enum script script,
-                     struct span room, bool is_whole)
+static void add_head(const struct ask *ask, enum script script, struct span room)
 {
+    struct resp *resp = ask->resp;
+
     resp_begin(resp);
-    resp_add(resp, is_whole ? SPAN("EVAL") : SPAN("EVALSHA"));
-    resp_add(resp, is_whole ? script_text(script) : (struct span){names->sha[script], SCRIPT_SHA_LEN});
+    resp_add(resp, ask->is_whole ? SPAN("EVAL") : SPAN("EVALSHA"));
+    resp_add(resp,
+             ask->is_whole ? script_text(script) : (struct span){ask->names->sha[script], SCRIPT_SHA_LEN});
     resp_add_number(resp, KEYS);
     for (size_t i = 0; i < KEYS; i++) {
         char key[ROOM_ID_MAX + 32];
@@ -72,6 +74,7 @@ static void add_head(struct resp *resp, const struct script_names *names, enum s
         must(len > 0 && (size_t)len < sizeof(key));
         resp_add_copy(resp, (struct span){key, (size_t)len});
     }
+    resp_add_copy(resp, span_of(ask->run_id));
 }
 
 /* What a token says beside the place is one word, empty if it is not known: it is needed only after a loss. */
@@ -182,22 +185,24 @@ static void add_call(struct resp *resp, const struct engine_call *call)
     }
 }
 
-void ask_calls(struct resp *resp, const struct script_names *names, const struct engine_call *const *calls,
-               uint32_t count, bool is_whole)
+void ask_calls(const struct ask *ask, const struct engine_call *const *calls, uint32_t count)
 {
     must(count > 0 && count <= RESP_CALLS_MAX && (count == 1 || ask_may_gather(calls[0]->op)));
     must(ask_has_script(calls[0]->op));
-    add_head(resp, names, script_of[calls[0]->op].script, calls[0]->room, is_whole);
+    add_head(ask, script_of[calls[0]->op].script, calls[0]->room);
     for (uint32_t i = 0; i < count; i++)
-        add_call(resp, calls[i]);
+        add_call(ask->resp, calls[i]);
 }
 
-void ask_chore(struct resp *resp, const struct script_names *names, const struct redis_chore *chore,
-               bool is_whole)
+void ask_chore(const struct ask *ask, const struct redis_chore *chore)
 {
-    bool is_tick = chore->kind == CHORE_TICK;
+    must(ask_has_chore(chore->kind));
+    add_head(ask, SCRIPT_TICK, chore->room);
+}
 
-    add_head(resp, names, is_tick ? SCRIPT_TICK : SCRIPT_RENEW, chore->room, is_whole);
-    if (!is_tick)
-        resp_add(resp, chore->primary);
+void ask_renew(const struct ask *ask, struct span room, struct span former, bool is_moved)
+{
+    add_head(ask, SCRIPT_RENEW, room);
+    resp_add(ask->resp, former);
+    resp_add_number(ask->resp, is_moved);
 }

@@ -16,15 +16,21 @@ bool ask_has_chore(enum redis_chore_kind kind);
 /* Whether calls of this kind that are about one room can be asked with one command: what people ask, not what an operator does. */
 bool ask_may_gather(enum engine_op op);
 
-/*
- * The words for these calls: one, or up to RESP_CALLS_MAX that may be gathered. They begin with the script's name, or with its
- * whole text for a server that does not know it.
- */
-void ask_calls(struct resp *resp, const struct script_names *names, const struct engine_call *const *calls,
-               uint32_t count, bool is_whole);
+/* How it is asked. */
+struct ask {
+    struct resp *resp;
+    const struct script_names *names;
+    const char *run_id; /* of the process that will run the script */
+    bool is_whole;      /* with the script's text, for a server that does not know its name */
+};
+
+/* The words for these calls: one, or up to RESP_CALLS_MAX that may be gathered. */
+void ask_calls(const struct ask *ask, const struct engine_call *const *calls, uint32_t count);
 
 /* The same for a chore. */
-void ask_chore(struct resp *resp, const struct script_names *names, const struct redis_chore *chore,
-               bool is_whole);
+void ask_chore(const struct ask *ask, const struct redis_chore *chore);
+
+/* The room named `former` as the process that keeps it. `is_moved`: that one keeps others still, and has lost nothing. */
+void ask_renew(const struct ask *ask, struct span room, struct span former, bool is_moved);
 
 #endif

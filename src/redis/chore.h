@@ -28,14 +28,12 @@ enum redis_chore_kind {
     CHORE_REGISTER,   /* in: rooms_max. ERROR_QUEUE_FULL: there are so many rooms, and it is none of them */
     CHORE_UNREGISTER, /* it is no room any more */
     CHORE_SHOP,       /* in: shop. What was seen of the shop is added to what others saw */
-    CHORE_RENEW,      /* in: primary. out: epoch. A loss is possible: see lua/renew.lua */
 };
 
 struct redis_chore {
     /* asked */
     enum redis_chore_kind kind;
     struct span room;
-    struct span primary; /* id of the server that is the primary now */
     uint64_t node; /* who asks. While the one who ticked last goes on ticking, the others are told to wait */
     uint32_t rooms_max;
     const struct settings *settings;
@@ -49,7 +47,6 @@ struct redis_chore {
     uint32_t wait_ms;  /* another node ticks: nothing was done, and need not be for so long */
     uint64_t clock_ms; /* the room's own time */
     uint32_t called;
-    uint32_t epoch;
     bool is_behind;  /* more was to be done than one script does: the next tick should come soon */
     bool is_at_rest; /* it need not be ticked until somebody does something */
 };

@@ -4,6 +4,10 @@
  * A request is one command under way: the calls that it asks for, or a chore. It is open while calls may be added to it, and ends
  * with the answer. Its command can be written again from the calls: so a server that does not know a script is told the whole of
  * it, at the cost of one more round trip, once.
+ *
+ * A room that says that another process kept it must be renewed before anything can be asked of it. After a failover each room
+ * says so to everybody: those of this worker who asked wait together for one renewal, and then ask again. The script sees to it
+ * that of all workers only the first has an effect. A server that goes on saying so, though it has just been renewed, is away.
  */
 
 #include "redis/rooms.h"
@@ -14,13 +18,27 @@
 
 #include <stdlib.h>
 
+#define RENEWALS_MOST 2 /* that one request waits for, and that are tried at once */
+
 struct request {
     struct redis_command command; /* first: the transport hands it back */
     struct redis_rooms *rooms;
-    struct redis_chore *chore; /* or calls */
-    bool is_whole;             /* it is sent with the script's text */
+    struct span room;
+    struct redis_chore *chore; /* or calls, or a renewal */
+    struct renewal *renewal;
+    bool is_whole; /* it is sent with the script's text */
+    uint8_t renewals;
+    struct request *next; /* of those that wait for a renewal */
     uint32_t count, size;
     struct engine_call *calls[];
+};
+
+/* One at a time for each room. */
+struct renewal {
+    struct request *request;
+    char former[PEER_RUN_ID_MAX + 1];
+    struct request *waiting, **end; /* in their order. The first, and its room's name, outlive the renewal */
+    struct renewal *next;
 };
 
 struct redis_rooms {
@@ -28,6 +46,7 @@ struct redis_rooms {
     struct script_names names;
     struct resp resp;
     struct request *open; /* or NULL */
+    struct renewal *renewals;
     uint32_t in_flight;
 };
 
@@ -35,7 +54,10 @@ static struct request *request_new(struct redis_rooms *rooms, struct span room, 
 static void request_send(struct request *request);
 static char *request_write(struct redis_command *command, const char *run_id, size_t *len);
 static void take_reply(struct redis_command *command, enum command_end end, const struct redisReply *reply);
+static void request_take(struct request *request, const struct redisReply *reply);
 static void request_end(struct request *request, const struct redisReply *reply);
+static void renewal_await(struct request *request, struct span former);
+static void renewal_take(struct request *request, const struct redisReply *reply);
 
 struct redis_rooms *redis_rooms_new(struct transport *transport)
 {
@@ -50,14 +72,14 @@ struct redis_rooms *redis_rooms_new(struct transport *transport)
 
 void redis_rooms_free(struct redis_rooms *rooms)
 {
-    must(rooms->in_flight == 0 && rooms->open == NULL);
+    must(rooms->in_flight == 0 && rooms->open == NULL && rooms->renewals == NULL);
     free(rooms);
 }
 
 static bool goes_with(const struct request *open, const struct engine_call *call)
 {
     return open != NULL && open->count < open->size && call->op == open->calls[0]->op &&
-           span_equal(call->room, open->calls[0]->room);
+           span_equal(call->room, open->room);
 }
 
 void redis_submit(struct redis_rooms *rooms, struct engine_call *call)
@@ -97,6 +119,8 @@ void redis_flush(struct redis_rooms *rooms)
         request_send(open);
 }
 
+/* ---- requests ---- */
+
 static struct request *request_new(struct redis_rooms *rooms, struct span room, uint32_t size)
 {
     struct request *request = malloc(sizeof(*request) + size * sizeof(void *));
@@ -105,6 +129,7 @@ static struct request *request_new(struct redis_rooms *rooms, struct span room, 
         *request = (struct request){
             .command = {.slot = slot_of_tag(room), .write = request_write, .done = take_reply},
             .rooms = rooms,
+            .room = room,
             .size = size};
     return request;
 }
@@ -114,7 +139,7 @@ static void request_send(struct request *request)
     struct redis_rooms *rooms = request->rooms;
 
     rooms->in_flight++;
-    request->command.is_confirmed = request->chore == NULL && request->calls[0]->op == ENGINE_ENTER;
+    request->command.is_confirmed = request->count > 0 && request->calls[0]->op == ENGINE_ENTER;
     rooms->transport->submit(rooms->transport, &request->command);
 }
 
@@ -122,13 +147,15 @@ static char *request_write(struct redis_command *command, const char *run_id, si
 {
     struct request *request = (struct request *)command;
     struct redis_rooms *rooms = request->rooms;
+    struct ask ask = {&rooms->resp, &rooms->names, run_id, request->is_whole};
 
-    (void)run_id;
-    if (request->chore != NULL)
-        ask_chore(&rooms->resp, &rooms->names, request->chore, request->is_whole);
+    if (request->renewal != NULL)
+        ask_renew(&ask, request->room, span_of(request->renewal->former),
+                  rooms->transport->is_running(rooms->transport, request->renewal->former));
+    else if (request->chore != NULL)
+        ask_chore(&ask, request->chore);
     else
-        ask_calls(&rooms->resp, &rooms->names, (const struct engine_call *const *)request->calls,
-                  request->count, request->is_whole);
+        ask_calls(&ask, (const struct engine_call *const *)request->calls, request->count);
     return resp_bytes(&rooms->resp, len);
 }
 
@@ -138,11 +165,25 @@ static void take_reply(struct redis_command *command, enum command_end end, cons
 
     must(request->rooms->in_flight > 0);
     request->rooms->in_flight--;
-    if (end == COMMAND_ANSWERED && answer_is_noscript(reply) && !request->is_whole) {
+    if (end != COMMAND_ANSWERED)
+        reply = NULL;
+    if (answer_is_noscript(reply) && !request->is_whole) {
         request->is_whole = true;
         request_send(request);
-    } else
-        request_end(request, end == COMMAND_ANSWERED ? reply : NULL);
+    } else if (request->renewal != NULL)
+        renewal_take(request, reply);
+    else
+        request_take(request, reply);
+}
+
+static void request_take(struct request *request, const struct redisReply *reply)
+{
+    struct span former;
+
+    if (answer_is_other_primary(reply, &former) && request->renewals < RENEWALS_MOST)
+        renewal_await(request, former);
+    else
+        request_end(request, reply);
 }
 
 static void request_end(struct request *request, const struct redisReply *reply)
@@ -156,4 +197,90 @@ static void request_end(struct request *request, const struct redisReply *reply)
             request->calls[i]->done(request->calls[i]);
     }
     free(request);
+}
+
+/* ---- renewals ---- */
+
+static struct renewal *renewal_find(const struct redis_rooms *rooms, struct span room)
+{
+    struct renewal *renewal = rooms->renewals;
+
+    while (renewal != NULL && !span_equal(renewal->request->room, room))
+        renewal = renewal->next;
+    return renewal;
+}
+
+static void renewal_name(struct renewal *renewal, struct span former)
+{
+    memcpy(renewal->former, former.data, former.len);
+    renewal->former[former.len] = '\0';
+}
+
+static struct renewal *renewal_new(struct redis_rooms *rooms, struct span room, struct span former)
+{
+    struct renewal *renewal = calloc(1, sizeof(*renewal));
+    struct request *request = request_new(rooms, room, 0);
+
+    if (renewal == NULL || request == NULL) {
+        free(renewal);
+        free(request);
+        return NULL;
+    }
+    renewal_name(renewal, former);
+    renewal->end = &renewal->waiting;
+    renewal->request = request;
+    renewal->next = rooms->renewals;
+    request->renewal = renewal;
+    rooms->renewals = renewal;
+    return renewal;
+}
+
+static void renewal_await(struct request *request, struct span former)
+{
+    struct renewal *under_way = renewal_find(request->rooms, request->room);
+    struct renewal *renewal =
+        under_way != NULL ? under_way : renewal_new(request->rooms, request->room, former);
+
+    if (renewal == NULL) {
+        request_end(request, NULL);
+        return;
+    }
+    request->renewals++;
+    request->next = NULL;
+    *renewal->end = request;
+    renewal->end = &request->next;
+    if (under_way == NULL)
+        request_send(renewal->request);
+}
+
+/* Whoever is answered may ask at once, and find another renewal necessary: so this one is over before. */
+static void renewal_end(struct renewal *renewal, bool is_renewed)
+{
+    struct renewal **at = &renewal->request->rooms->renewals;
+    struct request *waiting = renewal->waiting;
+
+    while (*at != renewal)
+        at = &(*at)->next;
+    *at = renewal->next;
+    free(renewal->request);
+    free(renewal);
+    while (waiting != NULL) {
+        struct request *request = waiting;
+        waiting = request->next;
+        if (is_renewed)
+            request_send(request);
+        else
+            request_end(request, NULL);
+    }
+}
+
+static void renewal_take(struct request *request, const struct redisReply *reply)
+{
+    struct span former;
+
+    if (answer_is_other_primary(reply, &former) && ++request->renewals < RENEWALS_MOST) {
+        renewal_name(request->renewal, former);
+        request_send(request);
+    } else
+        renewal_end(request->renewal, answer_is_renewed(reply));
 }

@@ -6,6 +6,7 @@
 #include "base/must.h"
 #include "redis/answer.h"
 #include "redis/ask.h"
+#include "redis/peer.h"
 
 #include <hiredis/hiredis.h>
 #include <stdint.h>
@@ -40,14 +41,17 @@ static void reply_try(const redisReply *reply)
     for (int op = ENGINE_JOIN; op <= ENGINE_CLEAR; op++)
         if (ask_has_script((enum engine_op)op))
             answer_try(reply, (enum engine_op)op);
-    for (int kind = CHORE_TICK; kind <= CHORE_RENEW; kind++) {
+    for (int kind = CHORE_TICK; kind <= CHORE_SHOP; kind++) {
         if (!ask_has_chore((enum redis_chore_kind)kind))
             continue;
         struct redis_chore chore = {.kind = (enum redis_chore_kind)kind};
         answer_chore(reply, &chore);
         must(chore.error < ERROR_COUNT && chore.clock_ms <= INT64_MAX);
     }
-    answer_is_noscript(reply);
+    struct span former;
+    if (answer_is_other_primary(reply, &former))
+        must(former.len <= PEER_RUN_ID_MAX);
+    must(!answer_is_noscript(reply) || !answer_is_renewed(reply));
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

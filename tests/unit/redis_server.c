@@ -1,57 +1,13 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-#define _GNU_SOURCE
 #include "redis_server.h"
 
 #include "rig.h"
 
 #include <hiredis/hiredis.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
-
-static void run_server(const char *folder, int out)
-{
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    dup2(out, STDOUT_FILENO);
-    execlp("redis-server", "redis-server", "--port", "0", "--unixsocket", "socket", "--dir", folder, "--save",
-           "", "--appendonly", "no", (char *)NULL);
-    _exit(1);
-}
-
-/* The server says on its output when it can be reached. */
-static void await_ready(int in)
-{
-    FILE *said = fdopen(in, "r");
-    char line[512];
-    bool is_ready = false;
-
-    assert_non_null(said);
-    while (!is_ready && fgets(line, sizeof(line), said) != NULL)
-        is_ready = strstr(line, "now ready to accept connections at") != NULL;
-    assert_true(is_ready);
-    fclose(said);
-}
-
-/* Once it is reached nobody needs the way any more: so nothing is left behind even by a test that is killed. */
-static void reach(struct redis_server *server, const char *folder)
-{
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
-
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/socket", folder);
-    server->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_true(server->fd >= 0);
-    assert_int_equal(connect(server->fd, (struct sockaddr *)&address, sizeof(address)), 0);
-    assert_int_equal(unlink(address.sun_path), 0);
-    assert_int_equal(rmdir(folder), 0);
-    server->reader = redisReaderCreate();
-    assert_non_null(server->reader);
-}
 
 static redisReply *exchange(struct redis_server *server, const char *bytes, size_t len)
 {
@@ -83,14 +39,15 @@ static void submit(struct transport *transport, struct redis_command *command)
     free(bytes);
     if (reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOSCRIPT", 8) != 0)
         fail_msg("the server said: %s", reply->str);
-    server->commands++;
     command->done(command, COMMAND_ANSWERED, reply);
     freeReplyObject(reply);
 }
 
 static bool is_running(struct transport *transport, const char *run_id)
 {
-    return strcmp(((struct redis_server *)transport)->run_id, run_id) == 0;
+    const struct redis_server *server = (struct redis_server *)transport;
+
+    return strcmp(server->run_id, run_id) == 0 || strcmp(server->neighbour, run_id) == 0;
 }
 
 static void learn_run_id(struct redis_server *server)
@@ -104,21 +61,13 @@ static void learn_run_id(struct redis_server *server)
     freeReplyObject(info);
 }
 
-void redis_server_start(struct redis_server *server)
+void redis_server_start(struct redis_server *server, const char *const *options)
 {
-    char folder[] = P_tmpdir "/weir-redis-XXXXXX";
-    int output[2];
-
     *server = (struct redis_server){.transport = {submit, is_running}};
-    assert_non_null(mkdtemp(folder));
-    assert_int_equal(pipe(output), 0);
-    server->pid = fork();
-    assert_true(server->pid >= 0);
-    if (server->pid == 0)
-        run_server(folder, output[1]);
-    close(output[1]);
-    await_ready(output[0]);
-    reach(server, folder);
+    redis_process_start(&server->process, options);
+    server->fd = redis_process_dial(&server->process);
+    server->reader = redisReaderCreate();
+    assert_non_null(server->reader);
     learn_run_id(server);
 }
 
@@ -126,8 +75,7 @@ void redis_server_stop(struct redis_server *server)
 {
     redisReaderFree(server->reader);
     close(server->fd);
-    kill(server->pid, SIGKILL);
-    assert_int_equal(waitpid(server->pid, NULL, 0), server->pid);
+    redis_process_stop(&server->process);
 }
 
 static redisReply *ask(struct redis_server *server, const char *format, va_list arguments)

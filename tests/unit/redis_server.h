@@ -2,29 +2,25 @@
 #ifndef WEIR_TESTS_REDIS_SERVER_H
 #define WEIR_TESTS_REDIS_SERVER_H
 
-/*
- * A real redis-server of a test's own, on a socket in a folder of its own, and the simplest way to it: one command at a time, and
- * its answer. It dies with the test, however that ends; nothing is left behind.
- */
+/* The simplest way to a real server: one command at a time, and its answer. */
 
 #include "redis/transport.h"
-
-#include <stdint.h>
-#include <sys/types.h>
+#include "redis_process.h"
 
 struct redisReply;
 struct redisReader;
 
 struct redis_server {
     struct transport transport; /* first */
-    pid_t pid;
+    struct redis_process process;
     int fd;
     struct redisReader *reader;
     char run_id[PEER_RUN_ID_MAX + 1];
-    uint64_t commands; /* that came through the transport */
+    char neighbour[PEER_RUN_ID_MAX + 1]; /* a primary that is taken to be running, beside this one */
 };
 
-void redis_server_start(struct redis_server *server);
+/* `options` as redis_process_start takes them. */
+void redis_server_start(struct redis_server *server, const char *const *options);
 void redis_server_stop(struct redis_server *server);
 
 /* A command as one would type it, formatted like hiredis does. To be freed with freeReplyObject. */

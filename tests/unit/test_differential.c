@@ -8,6 +8,7 @@
  */
 #include "rig.h"
 
+#include "redis/ask.h"
 #include "redis/rooms.h"
 #include "redis_server.h"
 
@@ -499,33 +500,77 @@ static void make_anew(struct pair *pair)
     assert_true(room_epoch(pair->rig.room) > epoch);
 }
 
+/* ---- losses ---- */
+
+/* A node that noticed it too, and comes later. */
+struct late_renewal {
+    struct redis_command command; /* first */
+    const char *former;
+    struct resp resp;
+    struct script_names names;
+    bool is_done;
+};
+
+static char *late_write(struct redis_command *command, const char *run_id, size_t *len)
+{
+    struct late_renewal *late = (struct late_renewal *)command;
+    struct ask ask = {&late->resp, &late->names, run_id, true};
+
+    ask_renew(&ask, ROOM, span_of(late->former), false);
+    return resp_bytes(&late->resp, len);
+}
+
+static void late_done(struct redis_command *command, enum command_end end, const struct redisReply *reply)
+{
+    ((struct late_renewal *)command)->is_done = end == COMMAND_ANSWERED && answer_is_renewed(reply);
+}
+
+static void renew_late(struct pair *pair, const char *former)
+{
+    static struct late_renewal late;
+
+    late = (struct late_renewal){.command = {.write = late_write, .done = late_done}, .former = former};
+    script_names_init(&late.names);
+    pair->server->transport.submit(&pair->server->transport, &late.command);
+    assert_true(late.is_done);
+}
+
+/* The room names this process as the one that kept it last. Whatever is asked next notices. */
+static struct figures notice(struct pair *pair, const char *former)
+{
+    struct engine_call look = {.op = ENGINE_FIGURES};
+
+    redis_server_number(pair->server, "HSET queue:room:" TAG " primary %s", former);
+    ask_redis(pair, &look, 1);
+    EQUAL(pair, ERROR_NONE, look.error, "error");
+    renew_late(pair, former);
+    return look.figures;
+}
+
 /* Another server is the primary, and does not know the last tickets that were given. Every node says so. */
 static void lose(struct pair *pair)
 {
     struct room *room = pair->rig.room;
-    char primary[24];
+    char former[24];
     uint32_t loss = pair->loss_count++ % LOSSES;
 
-    pair->act = "renew";
+    pair->act = "lose";
     pair->losses[loss].epoch = room_epoch(room);
     pair->losses[loss].from = room->line.last - room->epoch[room->epochs - 1].base + 1;
-    snprintf(primary, sizeof(primary), "%" PRIu64, dice_roll(&pair->dice));
-    for (int node = 0; node < 2; node++) {
-        bool is_done = false;
-        struct redis_chore renew = {.kind = CHORE_RENEW,
-                                    .room = ROOM,
-                                    .primary = span_of(primary),
-                                    .done = note_chore,
-                                    .context = &is_done};
-        redis_submit_chore(pair->rooms, &renew);
-        assert_true(is_done);
-        assert_int_equal(renew.error, ERROR_NONE);
-        if (node == 0)
-            room_begin_epoch(room, renew.epoch);
-        EQUAL(pair, room_epoch(room), renew.epoch, "epoch");
-    }
+    snprintf(former, sizeof(former), "%" PRIx64, dice_roll(&pair->dice));
+    uint32_t epoch = notice(pair, former).epoch;
+    assert_in_range(epoch, room_epoch(room) + 1, UINT32_MAX);
+    room_begin_epoch(room, epoch);
     pair->losses[loss].most = room->epoch[room->epochs - 1].base - room->epoch[room->epochs - 2].base;
     room_freeze_calls(room);
+}
+
+/* The room is kept by another server now, and nothing else is different. */
+static void move(struct pair *pair)
+{
+    pair->act = "move";
+    snprintf(pair->server->neighbour, sizeof(pair->server->neighbour), "%" PRIx64, dice_roll(&pair->dice));
+    EQUAL(pair, room_epoch(pair->rig.room), notice(pair, pair->server->neighbour).epoch, "epoch");
 }
 
 static void people_act(struct pair *pair, uint32_t roll)
@@ -581,8 +626,10 @@ static void act_at_random(struct pair *pair)
         shop_acts(pair, roll - 560);
     else if (roll < 673 && pair->has_losses)
         lose(pair);
-    else if (roll < 690 && pair->has_operator)
-        operator_acts(pair, roll - 670);
+    else if (roll < 675 && pair->has_losses)
+        move(pair);
+    else if (roll < 695 && pair->has_operator)
+        operator_acts(pair, roll - 675);
     else
         pass_time(pair);
 }
@@ -800,7 +847,7 @@ static int start(void **state)
 {
     static struct redis_server server;
 
-    redis_server_start(&server);
+    redis_server_start(&server, NULL);
     *state = &server;
     return 0;
 }

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COMMANDS_MAX 8
+#define COMMANDS_MAX 32
 #define CALLS_MAX    130
 #define GATHERED_MAX 64
 #define RUN_ID       "0123456789012345678901234567890123456789"
@@ -24,6 +24,7 @@
     ":0\r\n:180\r\n"
 #define OK        "$2\r\nOK\r\n"
 #define STANDS    "*2\r\n" OK STANDING
+#define OTHER     "*2\r\n$13\r\nOTHER_PRIMARY\r\n$6\r\nformer\r\n"
 #define NOT_FOUND "*1\r\n$15\r\nTOKEN_NOT_FOUND\r\n"
 
 /* ---- the transport ---- */
@@ -32,6 +33,7 @@ struct wire {
     struct transport transport; /* first */
     struct redis_command *command[COMMANDS_MAX];
     uint32_t sent, answered;
+    const char *running; /* a primary, or NULL */
 };
 
 static void keep_command(struct transport *transport, struct redis_command *command)
@@ -40,6 +42,13 @@ static void keep_command(struct transport *transport, struct redis_command *comm
 
     assert_true(wire->sent < COMMANDS_MAX);
     wire->command[wire->sent++] = command;
+}
+
+static bool is_running(struct transport *transport, const char *run_id)
+{
+    const char *running = ((struct wire *)transport)->running;
+
+    return running != NULL && strcmp(running, run_id) == 0;
 }
 
 static redisReply *read_resp(const char *bytes, size_t len)
@@ -100,7 +109,7 @@ static int set_up(void **state)
     struct desk *desk = calloc(1, sizeof(*desk));
 
     assert_non_null(desk);
-    desk->wire.transport.submit = keep_command;
+    desk->wire.transport = (struct transport){keep_command, is_running};
     desk->rooms = redis_rooms_new(&desk->wire.transport);
     assert_non_null(desk->rooms);
     *state = desk;
@@ -191,7 +200,7 @@ static void a_command_is_about_64_people_at_most(void **state)
     redis_flush(desk->rooms);
     assert_int_equal(desk->wire.sent, 3);
     words = words_of(&desk->wire, 0);
-    assert_int_equal(words->elements, 13 + 9 * GATHERED_MAX);
+    assert_int_equal(words->elements, 14 + 9 * GATHERED_MAX);
     freeReplyObject(words);
     for (int i = 0; i < 3; i++)
         reply_with(&desk->wire, NULL);
@@ -214,7 +223,10 @@ static void every_key_carries_its_room_in_braces(void **state)
         assert_in_range(keys, 1, (long)words->elements - 3);
         for (long i = 0; i < keys; i++)
             assert_non_null(strstr(words->element[3 + i]->str, ":{evt_2025_1001}"));
+        assert_true(word_is(words, 3 + (size_t)keys, RUN_ID)); /* whoever runs it knows who it is */
         freeReplyObject(words);
+        assert_int_equal(desk->wire.command[0]->slot, 3998);
+        assert_int_equal(desk->wire.command[0]->is_confirmed, op == ENGINE_ENTER);
         reply_with(&desk->wire, NULL);
         all_are_answered_once(desk);
         assert_int_equal(tear_down(state), 0);
@@ -276,6 +288,9 @@ static void a_reply_that_cannot_be_read_is_an_engine_that_is_away(void **state)
         {ENGINE_STATUS, "*2\r\n" OK "*2\r\n" OK ":1\r\n"},
         {ENGINE_STATUS, "*2\r\n" OK "*2\r\n" OK "*1\r\n$16\r\nAAAAAAAAAAAAAAAA\r\n"},
         {ENGINE_STATUS, "*1\r\n$7\r\nNOTHING\r\n"},
+        {ENGINE_STATUS, "*1\r\n$13\r\nOTHER_PRIMARY\r\n"},
+        {ENGINE_STATUS, "*2\r\n$13\r\nOTHER_PRIMARY\r\n:1\r\n"},
+        {ENGINE_STATUS, "*2\r\n$13\r\nOTHER_PRIMARY\r\n$41\r\n01234567890123456789012345678901234567890\r\n"},
         {ENGINE_JOIN, "*2\r\n" OK "*2\r\n$10\r\nQUEUE_FULL\r\n:-1\r\n"},
         {ENGINE_JOIN, "*2\r\n" OK "*2\r\n$10\r\nQUEUE_FULL\r\n:4294967296\r\n"},
         {ENGINE_CLEAR, "*1\r\n" OK},
@@ -347,6 +362,91 @@ static void who_is_answered_may_ask_at_once(void **state)
     all_are_answered_once(desk);
 }
 
+/* ---- another process keeps the room ---- */
+
+static bool is_renewal(const struct wire *wire, uint32_t i, const char *is_moved)
+{
+    redisReply *words = words_of(wire, i);
+    bool is_so =
+        word_is(words, words->elements - 2, "former") && word_is(words, words->elements - 1, is_moved);
+
+    freeReplyObject(words);
+    return is_so;
+}
+
+static void those_who_ask_wait_for_one_renewal(void **state)
+{
+    struct desk *desk = *state;
+    struct wire *wire = &desk->wire;
+
+    ask(desk, ENGINE_LEAVE, SPAN("a"));
+    ask(desk, ENGINE_STATUS, SPAN("a"));
+    ask(desk, ENGINE_LEAVE, SPAN("b"));
+    ask(desk, ENGINE_ENTER, SPAN("a"));
+    redis_flush(desk->rooms);
+    for (int i = 0; i < 4; i++)
+        reply_with(wire, OTHER);
+    assert_int_equal(wire->sent, 6); /* one for each room */
+    assert_true(is_renewal(wire, 4, "0") && is_renewal(wire, 5, "0"));
+    reply_with(wire, "*1\r\n" OK);
+    assert_int_equal(wire->sent, 9); /* those of the one room, and in their order */
+    assert_ptr_equal(wire->command[6], wire->command[0]);
+    assert_ptr_equal(wire->command[7], wire->command[1]);
+    assert_ptr_equal(wire->command[8], wire->command[3]);
+    reply_with(wire, NULL); /* nobody knows whether the other was renewed */
+    assert_int_equal(desk->call[2].error, ERROR_ENGINE_UNAVAILABLE);
+    reply_with(wire, "*2\r\n" OK "*1\r\n" OK);
+    reply_with(wire, "*2\r\n" OK STANDS);
+    reply_with(wire, "*2\r\n" OK STANDS);
+    assert_int_equal(desk->call[0].error, ERROR_NONE);
+    assert_int_equal(desk->call[3].error, ERROR_NONE);
+    assert_int_equal(wire->sent, wire->answered);
+    all_are_answered_once(desk);
+}
+
+static void a_room_has_moved_if_its_former_keeper_is_there(void **state)
+{
+    struct desk *desk = *state;
+
+    desk->wire.running = "former";
+    ask(desk, ENGINE_LEAVE, SPAN("a"));
+    redis_flush(desk->rooms);
+    reply_with(&desk->wire, OTHER);
+    assert_true(is_renewal(&desk->wire, 1, "1"));
+    reply_with(&desk->wire, "-NOSCRIPT\r\n");
+    assert_true(is_renewal(&desk->wire, 2, "1"));
+    reply_with(&desk->wire,
+               "*1\r\n$14\r\nROOM_NOT_FOUND\r\n"); /* deleted meanwhile: they are told themselves */
+    reply_with(&desk->wire, "*1\r\n$14\r\nROOM_NOT_FOUND\r\n");
+    assert_int_equal(desk->call[0].error, ERROR_ROOM_NOT_FOUND);
+    all_are_answered_once(desk);
+}
+
+static void a_room_that_is_never_renewed_is_away(void **state)
+{
+    static const char *const reply[] = {
+        OTHER,       "*1\r\n" OK, /* renewed */
+        OTHER,       OTHER,       /* and again, while yet another takes over */
+        "*1\r\n" OK,              /* then it must be good */
+        OTHER,
+    };
+    struct desk *desk = *state;
+
+    ask(desk, ENGINE_LEAVE, SPAN("a"));
+    redis_flush(desk->rooms);
+    for (size_t i = 0; i < sizeof(reply) / sizeof(reply[0]); i++)
+        reply_with(&desk->wire, reply[i]);
+    assert_int_equal(desk->call[0].error, ERROR_ENGINE_UNAVAILABLE);
+    assert_int_equal(desk->wire.sent, 6);
+    ask(desk, ENGINE_LEAVE, SPAN("a"));
+    redis_flush(desk->rooms);
+    for (int i = 0; i < 3; i++)
+        reply_with(&desk->wire, OTHER);
+    assert_int_equal(desk->call[1].error, ERROR_ENGINE_UNAVAILABLE);
+    assert_int_equal(desk->wire.sent, 9);
+    all_are_answered_once(desk);
+}
+
 static void note_tick(struct redis_chore *tick)
 {
     (*(int *)tick->context)++;
@@ -387,6 +487,9 @@ int main(void)
         DESK_TEST(no_field_of_a_standing_is_believed_unseen),
         DESK_TEST(settings_of_another_version_are_passed_over),
         DESK_TEST(who_is_answered_may_ask_at_once),
+        DESK_TEST(those_who_ask_wait_for_one_renewal),
+        DESK_TEST(a_room_has_moved_if_its_former_keeper_is_there),
+        DESK_TEST(a_room_that_is_never_renewed_is_away),
         DESK_TEST(a_tick_is_sent_behind_what_was_submitted_before_it),
     };
     return cmocka_run_group_tests_name("redis_rooms", tests, NULL, NULL);
