@@ -56,6 +56,7 @@ struct link {
     redisReply *server; /* what it said about itself */
     struct peer peer;
     struct reader *reader;
+    redisReply *reply; /* that is being told; NULL: whoever was told keeps it */
 
     char *out; /* the bytes from out_sent on */
     uint64_t out_sent, out_offered, out_end;
@@ -340,8 +341,10 @@ static bool reply_take(struct link *link, redisReply *reply, uint64_t now_ms)
     if (link->state == LINK_GREETING)
         greet_take(link, reply, now_ms);
     else {
+        link->reply = reply;
         bool is_asked = answer_take(link, reply);
-        freeReplyObject(reply);
+        freeReplyObject(link->reply);
+        link->reply = NULL;
         if (!is_asked)
             link_lose(link, NOT_ASKED, now_ms);
     }
@@ -512,6 +515,14 @@ void link_forget(struct link *link, struct link_command *command)
     struct slot *slot = slot_at(link, command->number);
     must(command->number - link->first < link->count && slot->command == command);
     slot->command = NULL;
+}
+
+redisReply *link_keep_reply(struct link *link)
+{
+    redisReply *reply = link->reply;
+    must(link->is_calling && reply != NULL);
+    link->reply = NULL;
+    return reply;
 }
 
 void link_renew(struct link *link, const char *why)

@@ -15,8 +15,8 @@
  * The greeting logs in (the password is asked for anew each time, so that a changed one is used), selects the database, names the
  * connection and asks who is there. READONLY is never sent: what a replica knows may be old, and nothing is decided by it.
  *
- * How a command ended is told once, by its `done`. From inside it only link_send, link_forget, link_renew and what just looks may
- * be called.
+ * How a command ended is told once, by its `done`. From inside it only link_send, link_forget, link_renew, link_keep_reply and
+ * what just looks may be called.
  */
 
 #include "redis/peer.h"
@@ -110,6 +110,9 @@ bool link_send(struct link *link, struct link_command *command, struct span byte
 
 /* A command in flight that nobody waits for any more. Its `done` will not be called. */
 void link_forget(struct link *link, struct link_command *command);
+
+/* Inside a `done` with a reply, once: it is the caller's from now on, freed with freeReplyObject. */
+redisReply *link_keep_reply(struct link *link);
 
 /*
  * To begin anew (the server wants another password, or has become a replica): the connection is given up as soon as the link is

@@ -54,7 +54,7 @@ const char *slot_map_read(struct slot_map *map, const redisReply *reply, const s
 
 static const char *range_read(struct slot_map *map, const redisReply *range, const struct address *asked)
 {
-    struct primary primary = {.run_id = ""};
+    struct primary primary = {.node_id = ""};
     uint16_t first, last;
     bool is_known;
 

@@ -10,7 +10,6 @@
  */
 
 #include "redis/address.h"
-#include "redis/peer.h"
 #include "redis/slots.h"
 
 #include <hiredis/hiredis.h>
@@ -22,7 +21,6 @@
 struct primary {
     struct address address;
     char node_id[SLOT_MAP_NODE_ID_MAX + 1]; /* its name in the cluster; empty: not known */
-    char run_id[PEER_RUN_ID_MAX + 1];       /* empty: nobody has spoken to it yet */
 };
 
 struct slot_map {

@@ -2,7 +2,8 @@
 /*
  * Nothing here decides twice: where a slot is says the topology, whether a command can have happened says its link, what a refusal
  * asks for says its list. The store only carries orders between them. An order is always in one place: in flight on a link, or in
- * the row of those that wait, or done. What a refusal asks for is done in the next turn, when the time is known.
+ * the row of those that wait, or done. What a refusal asks for is done in the next turn, when the time is known. The row is gone
+ * over only when somebody's time has come or a line or the map has become another: a turn costs nothing if nobody can move.
  *
  * Who keeps what is asked on a line of its own, the scout: a new one for each greeting, for it may be anybody that is greeted.
  */
@@ -19,6 +20,7 @@
 #define HOPS_MAX     4 /* that are followed at once: of two servers that name each other neither is right yet */
 #define TRIES_MAX    64
 #define SCOUT_BYTES  4096
+#define NOT_YET      "Not every primary of the store has been reached yet."
 #define ASKING       "*1\r\n$6\r\nASKING\r\n"
 #define ORDER_OF(at) ((struct store_order *)(void *)((char *)(at)-offsetof(struct store_order, command)))
 #define STORE_OF(at) ((struct store *)(void *)((char *)(at)-offsetof(struct store, scout_command)))
@@ -33,12 +35,18 @@ struct store {
 
     struct store_line *lines[STORE_LINES_MAX];
     size_t line_count;
-    struct store_line *scout_line; /* NULL: nobody is being asked */
+    struct store_line *of_place[STORE_LANE_SCOUT][SLOT_MAP_PRIMARIES_MAX]; /* in the map; NULL: look for it */
+    uint64_t of_place_version;                                             /* of that map */
+    bool has_served;                                                       /* all primaries were ready once */
+    struct link_counts gone;                                               /* of lines that are no more */
+    struct store_line *scout_line;                                         /* NULL: nobody is being asked */
     struct link_command scout_command;
     bool is_scout_asked, is_scout_done;
 
     struct store_order *waiting, **waiting_end;
     uint32_t waiting_count;
+    uint64_t waiting_due_ms;                      /* nothing is to be done for any of them before, */
+    bool is_stirred;                              /* unless this: a line or the map is another now */
     bool is_trying;                               /* those that wait; */
     struct store_order *given, **given_end;       /* meanwhile: they stand behind all of them */
     uint64_t turns;                               /* orders given so far */
@@ -50,7 +58,11 @@ static void options_make(struct store *store);
 static const char *server_password(void *context, struct store_text *out);
 static const char *sentinel_password(void *context, struct store_text *out);
 static void order_try(struct store *store, struct store_order *order, uint64_t now_ms);
-static bool is_meant_for(const struct store_order *order, const struct store_line *line);
+static void order_give(struct store *store, struct store_order *order, struct store_line *line,
+                       uint64_t now_ms);
+static void order_again(struct store *store, struct store_order *order, uint64_t now_ms);
+static bool is_named(const struct store_order *order);
+static bool is_lost(const struct store_line *line);
 static struct store_line *order_line(struct store *store, const struct store_order *order);
 static struct span order_bytes(struct store *store, struct store_order *order);
 static void order_answered(struct link_command *command, enum link_outcome outcome, const redisReply *reply);
@@ -58,6 +70,7 @@ static bool is_for_store(const struct store_order *order, enum refusal_deed deed
 static void order_put_back(struct store *store, struct store_order *order);
 static void order_wait(struct store *store, struct store_order *order);
 static void order_insert(struct store *store, struct store_order *order, struct store_order **at);
+static uint64_t order_due_ms(const struct store_order *order);
 static bool is_waiting(const struct store *store, const struct store_order *order);
 static void order_end(struct store_order *order);
 static void waiting_try(struct store *store, uint64_t now_ms);
@@ -71,13 +84,18 @@ static void scout_answered(struct link_command *command, enum link_outcome outco
 static void scout_dismiss(struct store *store);
 static void lines_match(struct store *store);
 static void lines_note(struct store *store, uint64_t now_ms);
+static void line_note(struct store *store, struct store_line *line, uint64_t now_ms);
+static bool are_all_ready(const struct store *store);
 static void lines_leave(struct store *store);
+static void places_forget(struct store *store);
+static struct store_line *line_of(struct store *store, const struct primary *primary, enum store_lane lane);
 static struct store_line *line_find(const struct store *store, const struct address *address,
                                     enum store_lane lane);
 static struct store_line *line_get(struct store *store, const struct address *address, enum store_lane lane);
 static struct store_line *line_make(struct store *store, const struct address *address, enum store_lane lane,
                                     const struct link_options *options);
 static bool is_primary(const struct store *store, const struct address *address);
+static void counts_add(struct link_counts *sum, const struct link_counts *counts);
 static uint32_t dice_next(struct store *store);
 
 struct store *store_new(const struct store_options *options, uint64_t seed, uint64_t now_ms)
@@ -89,6 +107,7 @@ struct store *store_new(const struct store_options *options, uint64_t seed, uint
     store->dice = seed | 1;
     store->waiting_end = &store->waiting;
     store->given_end = &store->given;
+    store->waiting_due_ms = NEVER;
     store->topology = topology_new(options->url, now_ms);
     store->asking = malloc(strlen(ASKING) + options->out_bytes_max);
     options_make(store);
@@ -141,16 +160,19 @@ void store_free(struct store *store)
         return;
     for (size_t i = 0; i < store->line_count; i++) {
         link_free(store->lines[i]->link);
+        must(!store->lines[i]->is_held);
         free(store->lines[i]);
     }
-    while (store->waiting != NULL) {
-        struct store_order *order = store->waiting;
-        store->waiting = order->next;
-        order_end(order);
-    }
+    store_drop_orders(store);
     topology_free(store->topology);
     free(store->asking);
     free(store);
+}
+
+void store_drop_orders(struct store *store)
+{
+    while (store->waiting != NULL)
+        order_end(waiting_take(store));
 }
 
 /* ---- orders ---- */
@@ -160,8 +182,8 @@ void store_send(struct store *store, struct store_order *order, uint64_t now_ms)
     must(order->slot < SLOTS && order->lane != STORE_LANE_SCOUT && order->done != NULL);
     order->store = store;
     order->line = NULL;
-    order->refusal = (struct refusal){.deed = REFUSAL_FAILED};
-    order->is_new_refusal = order->is_whole = false;
+    order->refusal.deed = REFUSAL_FAILED;
+    order->is_new_refusal = order->awaits_line = false;
     order->tries = 0;
     order->turn = store->turns++;
     order->again_ms = now_ms;
@@ -179,8 +201,22 @@ void store_send(struct store *store, struct store_order *order, uint64_t now_ms)
 static void order_try(struct store *store, struct store_order *order, uint64_t now_ms)
 {
     struct store_line *line = order_line(store, order);
+    order->awaits_line = line == NULL || line->is_held || link_state(line->link) != LINK_READY;
+    if (!order->awaits_line)
+        order_give(store, order, line, now_ms);
+    else if (is_named(order) && is_lost(line)) {
+        order->refusal.deed = REFUSAL_WAIT; /* who was named is not there: back to the map */
+        order_again(store, order, now_ms);
+    } else
+        order_wait(store, order);
+}
+
+/* A connection that is ready reaches one process for as long as it lives: what it takes now goes to that one or to nobody. */
+static void order_give(struct store *store, struct store_order *order, struct store_line *line,
+                       uint64_t now_ms)
+{
     bool is_asking = order->refusal.deed == REFUSAL_ASK;
-    if (order->run_id != NULL && !is_asking && !is_meant_for(order, line)) {
+    if (order->write != NULL && !is_asking && !order->write(order, link_peer(line->link)->run_id)) {
         order_end(order);
         return;
     }
@@ -188,33 +224,39 @@ static void order_try(struct store *store, struct store_order *order, uint64_t n
         .done = order_answered, .deadline_ms = order->deadline_ms, .replies_before = is_asking};
     order->line = line;
     order->tries++;
-    if (line != NULL && link_send(line->link, &order->command, order_bytes(store, order), now_ms))
-        return;
-    if (line == NULL || link_counts(line->link).losses > 0)
-        order->refusal.deed = REFUSAL_WAIT; /* who was named is not there: back to the map */
+    if (!link_send(line->link, &order->command, order_bytes(store, order), now_ms))
+        order_again(store, order, now_ms);
+}
+
+static void order_again(struct store *store, struct store_order *order, uint64_t now_ms)
+{
+    order->awaits_line = false;
     order->again_ms = now_ms + (AGAIN_MS << MIN(order->tries - 1, AGAIN_TIMES - 1));
     order_wait(store, order);
 }
 
-/* A connection that is ready reaches one process for as long as it lives, so what it takes now goes to that one or to nobody. */
-static bool is_meant_for(const struct store_order *order, const struct store_line *line)
+static bool is_named(const struct store_order *order)
 {
-    return line != NULL && link_state(line->link) == LINK_READY &&
-           strcmp(link_peer(line->link)->run_id, order->run_id) == 0;
+    return order->refusal.deed == REFUSAL_ASK || order->refusal.deed == REFUSAL_FOLLOW;
+}
+
+static bool is_lost(const struct store_line *line)
+{
+    return line == NULL || (link_state(line->link) != LINK_READY && link_counts(line->link).losses > 0);
 }
 
 /* Where a redirect says, for it is newer than the map; else who keeps the slot. NULL: nobody, or no line to them can be made. */
 static struct store_line *order_line(struct store *store, const struct store_order *order)
 {
     const struct primary *primary = topology_find(store->topology, order->slot);
-    if (order->refusal.deed == REFUSAL_ASK || order->refusal.deed == REFUSAL_FOLLOW)
+    if (is_named(order))
         return line_get(store, &order->refusal.address, order->lane);
-    return primary == NULL ? NULL : line_get(store, &primary->address, order->lane);
+    return primary == NULL ? NULL : line_of(store, primary, order->lane);
 }
 
 static struct span order_bytes(struct store *store, struct store_order *order)
 {
-    struct span bytes = order->is_whole ? order->whole : order->bytes;
+    struct span bytes = order->bytes;
     static const struct span asking = SPAN(ASKING);
     if (order->refusal.deed != REFUSAL_ASK || bytes.len > store->options->out_bytes_max)
         return bytes;
@@ -226,17 +268,17 @@ static struct span order_bytes(struct store *store, struct store_order *order)
 static void order_answered(struct link_command *command, enum link_outcome outcome, const redisReply *reply)
 {
     struct store_order *order = ORDER_OF(command);
-    struct refusal refusal = {.deed = outcome == LINK_UNSENT ? REFUSAL_WAIT : REFUSAL_FAILED,
-                              .word = "unsent"};
-    if (outcome == LINK_ANSWERED && reply->type == REDIS_REPLY_ERROR)
-        refusal = refusal_read((struct span){reply->str, reply->len}, &order->line->address);
-    if (!is_for_store(order, refusal.deed)) {
+    order->refusal.deed = REFUSAL_FAILED;
+    if (outcome == LINK_UNSENT)
+        order->refusal = (struct refusal){.deed = REFUSAL_WAIT, .word = "unsent"};
+    else if (outcome == LINK_ANSWERED && reply->type == REDIS_REPLY_ERROR)
+        order->refusal = refusal_read((struct span){reply->str, reply->len}, &order->line->address);
+    if (!is_for_store(order, order->refusal.deed)) {
         order->done(order, outcome, reply);
         return;
     }
-    order->refusal = refusal;
     order->is_new_refusal = true;
-    order->is_behind = false;
+    order->is_behind = order->awaits_line = false;
     order->again_ms = 0;
     order_put_back(order->store, order);
 }
@@ -244,9 +286,8 @@ static void order_answered(struct link_command *command, enum link_outcome outco
 /* Whether something can be done about it here. */
 static bool is_for_store(const struct store_order *order, enum refusal_deed deed)
 {
-    if (deed == REFUSAL_FAILED || deed == REFUSAL_OPERATOR || order->tries >= TRIES_MAX)
-        return false;
-    return deed != REFUSAL_LOAD || (order->whole.len > 0 && !order->is_whole);
+    return deed != REFUSAL_FAILED && deed != REFUSAL_OPERATOR && deed != REFUSAL_LOAD &&
+           order->tries < TRIES_MAX;
 }
 
 /* Those given after it may wait already: it goes before them. */
@@ -271,11 +312,18 @@ static void order_insert(struct store *store, struct store_order *order, struct 
         return;
     }
     store->waits[order->lane][order->slot / 64] |= 1ULL << order->slot % 64;
+    store->waiting_due_ms = MIN(store->waiting_due_ms, order_due_ms(order));
     store->waiting_count++;
     order->next = *at;
     *at = order;
     if (order->next == NULL)
         store->waiting_end = &order->next;
+}
+
+static uint64_t order_due_ms(const struct store_order *order)
+{
+    return order->is_behind || order->awaits_line ? order->deadline_ms
+                                                  : MIN(order->again_ms, order->deadline_ms);
 }
 
 /* Whether one of its slot and lane waits. */
@@ -293,6 +341,10 @@ static void order_end(struct store_order *order)
 static void waiting_try(struct store *store, uint64_t now_ms)
 {
     uint32_t count = store->waiting_count;
+    if (!store->is_stirred && now_ms < store->waiting_due_ms)
+        return;
+    store->is_stirred = false;
+    store->waiting_due_ms = NEVER;
     memset(store->waits, 0, sizeof(store->waits));
     store->is_trying = true;
     for (uint32_t i = 0; i < count; i++) {
@@ -347,9 +399,6 @@ static void refusal_heed(struct store *store, struct store_order *order, uint64_
         break;
     case REFUSAL_ASK:
         return;
-    case REFUSAL_LOAD:
-        order->is_whole = true;
-        return;
     case REFUSAL_LOOK:
         topology_doubt(store->topology, now_ms, dice_next(store));
         if (strcmp(refusal->word, "READONLY") == 0 || strcmp(refusal->word, "MASTERDOWN") == 0)
@@ -371,20 +420,21 @@ void store_turn(struct store *store, uint64_t now_ms)
             link_timer(store->lines[i]->link, now_ms);
     lines_note(store, now_ms);
     topology_ask(store, now_ms);
-    waiting_try(store, now_ms);
     lines_match(store);
+    if (store->is_stirred && !store->has_served)
+        store->has_served = are_all_ready(store);
+    waiting_try(store, now_ms);
     lines_leave(store);
 }
 
 uint64_t store_due_ms(const struct store *store)
 {
-    uint64_t due_ms = topology_due_ms(store->topology);
+    uint64_t due_ms = MIN(topology_due_ms(store->topology), store->waiting_due_ms);
+    if (store->is_stirred || store->version != topology_version(store->topology))
+        return 0;
     for (size_t i = 0; i < store->line_count; i++)
         if (!store->lines[i]->is_leaving)
             due_ms = MIN(due_ms, link_due_ms(store->lines[i]->link));
-    for (const struct store_order *order = store->waiting; order != NULL; order = order->next)
-        due_ms =
-            MIN(due_ms, order->is_behind ? order->deadline_ms : MIN(order->again_ms, order->deadline_ms));
     return due_ms;
 }
 
@@ -480,6 +530,7 @@ static void lines_match(struct store *store)
     if (store->version == topology_version(store->topology))
         return;
     store->version = topology_version(store->topology);
+    store->is_stirred = true;
     for (size_t i = 0; i < store->line_count; i++)
         store->lines[i]->is_retired = !is_primary(store, &store->lines[i]->address);
     for (uint16_t i = 0; i < map->count; i++)
@@ -495,20 +546,36 @@ static bool is_primary(const struct store *store, const struct address *address)
     return false;
 }
 
-/* A closed door is a doubt: perhaps the primary is elsewhere now. */
 static void lines_note(struct store *store, uint64_t now_ms)
 {
-    for (size_t i = 0; i < store->line_count; i++) {
-        struct store_line *line = store->lines[i];
-        uint64_t losses = link_counts(line->link).losses;
-        if (line->lane != STORE_LANE_SCOUT && !line->is_leaving && losses != line->losses)
-            topology_doubt(store->topology, now_ms, dice_next(store));
-        line->losses = losses;
-        bool is_ready = line->lane == STORE_LANE_MAIN && link_state(line->link) == LINK_READY;
-        if (is_ready && !line->is_noted)
-            (void)topology_note_run(store->topology, &line->address, link_peer(line->link)->run_id);
-        line->is_noted = is_ready;
+    for (size_t i = 0; i < store->line_count; i++)
+        if (store->lines[i]->lane != STORE_LANE_SCOUT && !store->lines[i]->is_leaving)
+            line_note(store, store->lines[i], now_ms);
+}
+
+/* A closed door is a doubt: perhaps the primary is elsewhere now. */
+static void line_note(struct store *store, struct store_line *line, uint64_t now_ms)
+{
+    bool is_ready = link_state(line->link) == LINK_READY;
+    uint64_t losses = link_counts(line->link).losses;
+    if (losses != line->losses)
+        topology_doubt(store->topology, now_ms, dice_next(store));
+    if (line->is_ready && (!is_ready || losses != line->losses))
+        line->unready_ms = now_ms;
+    store->is_stirred |= is_ready != line->is_ready;
+    line->is_ready = is_ready;
+    line->losses = losses;
+}
+
+static bool are_all_ready(const struct store *store)
+{
+    const struct slot_map *map = topology_map(store->topology);
+    for (uint16_t i = 0; i < map->count; i++) {
+        const struct store_line *line = line_find(store, &map->primaries[i].address, STORE_LANE_MAIN);
+        if (line == NULL || !line->is_ready)
+            return false;
     }
+    return map->count > 0;
 }
 
 static void lines_leave(struct store *store)
@@ -516,15 +583,37 @@ static void lines_leave(struct store *store)
     size_t kept = 0;
     for (size_t i = 0; i < store->line_count; i++) {
         struct store_line *line = store->lines[i];
-        if (line->is_retired && line->lane != STORE_LANE_SCOUT && link_in_flight(line->link) == 0)
+        if (line->is_retired && !line->is_held && line->lane != STORE_LANE_SCOUT &&
+            link_in_flight(line->link) == 0) {
             line->is_leaving = true;
+            places_forget(store);
+        }
         if (line->is_leaving && !link_is_open(line->link)) {
+            struct link_counts counts = link_counts(line->link);
+            counts_add(&store->gone, &counts);
             link_free(line->link);
             free(line);
         } else
             store->lines[kept++] = line;
     }
     store->line_count = kept;
+}
+
+static void places_forget(struct store *store)
+{
+    memset(store->of_place, 0, sizeof(store->of_place));
+    store->of_place_version = topology_version(store->topology);
+}
+
+/* The line to a primary of the map, without a look at each of them. */
+static struct store_line *line_of(struct store *store, const struct primary *primary, enum store_lane lane)
+{
+    if (store->of_place_version != topology_version(store->topology))
+        places_forget(store);
+    struct store_line **line = &store->of_place[lane][primary - topology_map(store->topology)->primaries];
+    if (*line == NULL)
+        *line = line_get(store, &primary->address, lane);
+    return *line;
 }
 
 static struct store_line *line_find(const struct store *store, const struct address *address,
@@ -557,6 +646,7 @@ static struct store_line *line_make(struct store *store, const struct address *a
     }
     line->address = *address;
     line->lane = lane;
+    line->unready_ms = store->now_ms;
     store->lines[store->line_count++] = line;
     return line;
 }
@@ -579,6 +669,19 @@ enum link_wish store_wish(const struct store_line *line, uint64_t now_ms)
     return link_is_open(line->link) ? LINK_HANG_UP : LINK_KEEP;
 }
 
+void store_hold(struct store_line *line)
+{
+    must(!line->is_held && !line->is_leaving);
+    line->is_held = true;
+}
+
+void store_release(struct store *store, struct store_line *line)
+{
+    must(line->is_held);
+    line->is_held = false;
+    store->is_stirred = true;
+}
+
 /* ---- what it knows ---- */
 
 const struct topology *store_topology(const struct store *store)
@@ -592,6 +695,51 @@ const struct peer *store_peer(const struct store *store, uint16_t slot)
     const struct store_line *line =
         primary == NULL ? NULL : line_find(store, &primary->address, STORE_LANE_MAIN);
     return line == NULL || link_state(line->link) != LINK_READY ? NULL : link_peer(line->link);
+}
+
+bool store_is_running(const struct store *store, const char *run_id)
+{
+    for (size_t i = 0; i < store->line_count; i++) {
+        const struct store_line *line = store->lines[i];
+        if (line->lane == STORE_LANE_MAIN && link_state(line->link) == LINK_READY && run_id[0] != '\0' &&
+            strcmp(link_peer(line->link)->run_id, run_id) == 0 && is_primary(store, &line->address))
+            return true;
+    }
+    return false;
+}
+
+const char *store_trouble(const struct store *store)
+{
+    const char *why = topology_trouble(store->topology);
+    for (size_t i = 0; i < store->line_count; i++) {
+        const struct store_line *line = store->lines[i];
+        if (line->lane == STORE_LANE_MAIN && !line->is_retired && !line->is_ready &&
+            (!store->has_served || store->now_ms >= line->unready_ms + STORE_TROUBLE_MS))
+            return link_trouble(line->link) != NULL ? link_trouble(line->link) : NOT_YET;
+    }
+    if (store->has_served)
+        return NULL;
+    return why != NULL ? why : NOT_YET;
+}
+
+struct link_counts store_counts(const struct store *store)
+{
+    struct link_counts sum = store->gone;
+    for (size_t i = 0; i < store->line_count; i++) {
+        struct link_counts counts = link_counts(store->lines[i]->link);
+        counts_add(&sum, &counts);
+    }
+    return sum;
+}
+
+static void counts_add(struct link_counts *sum, const struct link_counts *counts)
+{
+    sum->dials += counts->dials;
+    sum->losses += counts->losses;
+    sum->sent += counts->sent;
+    sum->answered += counts->answered;
+    sum->late += counts->late;
+    sum->refused += counts->refused;
 }
 
 static uint32_t dice_next(struct store *store)

@@ -44,7 +44,6 @@ static void master_take(struct topology *topology, const redisReply *reply, uint
 static bool master_read(const redisReply *reply, struct address *out);
 static void one_learn(struct topology *topology, uint64_t now_ms, uint32_t random);
 static void map_learn(struct topology *topology, bool is_cluster, uint64_t now_ms, uint32_t random);
-static void runs_carry(const struct slot_map *from, struct slot_map *to);
 static void rest(struct topology *topology, uint64_t due_ms);
 static uint32_t rest_ms(struct topology *topology, uint32_t random);
 
@@ -200,7 +199,6 @@ static void one_learn(struct topology *topology, uint64_t now_ms, uint32_t rando
 static void map_learn(struct topology *topology, bool is_cluster, uint64_t now_ms, uint32_t random)
 {
     if (topology->version == 0 || !slot_map_equal(&topology->map, &topology->next)) {
-        runs_carry(&topology->map, &topology->next);
         topology->map = topology->next;
         topology->version++;
     }
@@ -212,16 +210,6 @@ static void map_learn(struct topology *topology, bool is_cluster, uint64_t now_m
         topology->rests = 0;
     topology->is_doubted = false;
     rest(topology, now_ms + TOPOLOGY_REFRESH_MS - random % (TOPOLOGY_REFRESH_MS / 2));
-}
-
-/* A node that another one replaced at its address is another process. */
-static void runs_carry(const struct slot_map *from, struct slot_map *to)
-{
-    for (uint16_t i = 0; i < to->count; i++)
-        for (uint16_t j = 0; j < from->count; j++)
-            if (address_equal(&to->primaries[i].address, &from->primaries[j].address) &&
-                strcmp(to->primaries[i].node_id, from->primaries[j].node_id) == 0)
-                memcpy(to->primaries[i].run_id, from->primaries[j].run_id, sizeof(to->primaries[i].run_id));
 }
 
 void topology_failed(struct topology *topology, const char *why, uint64_t now_ms, uint32_t random)
@@ -299,26 +287,4 @@ bool topology_is_cluster(const struct topology *topology)
 const char *topology_trouble(const struct topology *topology)
 {
     return topology->trouble;
-}
-
-bool topology_note_run(struct topology *topology, const struct address *address, const char *run_id)
-{
-    must(strlen(run_id) <= PEER_RUN_ID_MAX);
-    for (uint16_t i = 0; i < topology->map.count; i++) {
-        struct primary *primary = &topology->map.primaries[i];
-        if (!address_equal(&primary->address, address))
-            continue;
-        bool is_other = primary->run_id[0] != '\0' && strcmp(primary->run_id, run_id) != 0;
-        memcpy(primary->run_id, run_id, strlen(run_id) + 1);
-        return is_other;
-    }
-    return false;
-}
-
-bool topology_is_running(const struct topology *topology, const char *run_id)
-{
-    for (uint16_t i = 0; i < topology->map.count; i++)
-        if (run_id[0] != '\0' && strcmp(topology->map.primaries[i].run_id, run_id) == 0)
-            return true;
-    return false;
 }

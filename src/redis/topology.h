@@ -76,16 +76,4 @@ bool topology_is_cluster(const struct topology *topology);
 /* Why the last round found nobody who knows: from the last one asked. NULL: it did, or none has ended yet. */
 const char *topology_trouble(const struct topology *topology);
 
-/*
- * A connection to this primary reached the process with this run id. True: it is another one than the last time, so its data may
- * be older than what was acknowledged.
- */
-bool topology_note_run(struct topology *topology, const struct address *address, const char *run_id);
-
-/*
- * Whether a primary of the map is known to be this process. A room that was last changed by such a one has moved here with its slot
- * and lost nothing; else its primary died.
- */
-bool topology_is_running(const struct topology *topology, const char *run_id);
-
 #endif

@@ -50,10 +50,9 @@ static void tell(struct topology *topology, const redisReply *reply, uint64_t no
         topology_answered(topology, reply, now_ms, 7);
     else if (reply->type == REDIS_REPLY_STRING &&
              peer_read((struct span){reply->str, reply->len}, (struct span){reply->str, reply->len}, &peer) ==
-                 NULL) {
+                 NULL)
         topology_greeted(topology, &peer, now_ms, 7);
-        (void)topology_note_run(topology, &question.address, peer.run_id);
-    } else
+    else
         topology_failed(topology, "No.", now_ms, 7);
 }
 

@@ -26,6 +26,8 @@ struct ask {
     struct link_command command; /* first */
     struct link *again;          /* sends `next` there when it ends */
     struct ask *next;
+    struct link *keeper; /* whose reply it keeps */
+    redisReply *kept;
     int ended, order;
     enum link_outcome outcome;
     bool is_taken;
@@ -45,6 +47,8 @@ static void ask_done(struct link_command *command, enum link_outcome outcome, co
         (void)snprintf(ask->text, sizeof(ask->text), "%lld", reply->integer);
     else if (reply != NULL && reply->str != NULL)
         (void)snprintf(ask->text, sizeof(ask->text), "%s", reply->str);
+    if (reply != NULL && ask->keeper != NULL)
+        ask->kept = link_keep_reply(ask->keeper);
     if (ask->again != NULL)
         ask->next->is_taken = link_send(ask->again, &ask->next->command, SPAN(PING), 0);
 }
@@ -315,6 +319,22 @@ static void what_asking_says_does_not_count(void **state)
     assert_string_equal(asking.text, "one");
     assert_string_equal(other.text, "two");
     finish(link);
+}
+
+static void a_reply_may_be_kept(void **state)
+{
+    (void)state;
+    struct link *link = ready_link(1000);
+    struct ask keeps = ask_until(9000), leaves = ask_until(9000);
+    keeps.keeper = link;
+    assert_true(link_send(link, &keeps.command, SPAN(PING), 1000));
+    assert_true(link_send(link, &leaves.command, SPAN(PING), 1000));
+    expect_written(link, PING PING);
+    receive(link, "+MINE\r\n+YOURS\r\n", 1000);
+    expect_end(&leaves, LINK_ANSWERED);
+    finish(link);
+    assert_string_equal(keeps.kept->str, "MINE");
+    freeReplyObject(keeps.kept);
 }
 
 static void no_more_is_taken_than_may_be(void **state)
@@ -908,6 +928,7 @@ int main(void)
         cmocka_unit_test(an_answer_before_the_question_is_not_believed),
         cmocka_unit_test(commands_of_a_turn_are_one_write_and_answered_in_order),
         cmocka_unit_test(what_asking_says_does_not_count),
+        cmocka_unit_test(a_reply_may_be_kept),
         cmocka_unit_test(no_more_is_taken_than_may_be),
         cmocka_unit_test(bytes_go_out_as_they_came_however_they_are_written),
         cmocka_unit_test(a_command_without_an_answer_ends_at_its_deadline),

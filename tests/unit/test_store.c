@@ -25,7 +25,8 @@ struct ask {
     int ended;
     enum link_outcome outcome;
     char text[96];
-    char *bytes, *whole;
+    char *bytes;
+    char written_for[PEER_RUN_ID_MAX + 1];
 };
 
 static void ask_done(struct store_order *order, enum link_outcome outcome, const redisReply *reply)
@@ -59,7 +60,6 @@ static struct ask ask_of(const char *key, const char *command)
 static void ask_free(struct ask *ask)
 {
     redisFreeCommand(ask->bytes);
-    redisFreeCommand(ask->whole);
 }
 
 static void expect_answer(const struct ask *ask, const char *text)
@@ -278,30 +278,9 @@ static void orders_given_before_anything_is_known_are_answered(void **state)
     expect_answer(&asks[1], "2");
     assert_non_null(strstr(asks[2].text, "WRONGTYPE")); /* its own error is its answer */
     assert_int_equal(strlen(store_peer(store, 0)->run_id), PEER_RUN_ID_MAX);
-    assert_true(topology_is_running(store_topology(store), store_peer(store, 0)->run_id));
+    assert_true(store_is_running(store, store_peer(store, 0)->run_id));
     for (int i = 0; i < 3; i++)
         ask_free(&asks[i]);
-    store_close();
-}
-
-static void a_script_that_a_server_does_not_know_is_sent_whole(void **state)
-{
-    (void)state;
-    redis_process_start(&servers[0], NULL);
-    store_open_at(&servers[0]);
-    for (int round = 0; round < 2; round++) {
-        struct ask ask = ask_of("a", "EVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 1 a");
-        int len = redisFormatCommand(&ask.whole, "EVAL %s 1 a", "return 1");
-        ask.order.whole = (struct span){ask.whole, (size_t)len};
-        run(&ask);
-        if (round == 0)
-            expect_answer(&ask, "1");
-        ask_free(&ask);
-    }
-    struct ask unknown = ask_of("a", "EVALSHA 0123456789012345678901234567890123456789 1 a");
-    run(&unknown);
-    assert_non_null(strstr(unknown.text, "NOSCRIPT"));
-    ask_free(&unknown);
     store_close();
 }
 
@@ -350,7 +329,7 @@ static void a_slot_that_moves_is_followed_and_no_order_fails(void **state)
     expect_run("b", "INCR b", "4");
     assert_int_equal(topology_find(store_topology(store), 3300)->address.port, servers[1].port);
     assert_string_not_equal(store_peer(store, 3300)->run_id, run_id);
-    assert_true(topology_is_running(store_topology(store), run_id)); /* it moved, and nobody died */
+    assert_true(store_is_running(store, run_id)); /* it moved, and nobody died */
     store_close();
 }
 
@@ -373,7 +352,7 @@ static void a_replica_that_takes_over_is_found_and_orders_wait_for_it(void **sta
     (void)order(&servers[0], "REPLICAOF 127.0.0.1 %d", servers[1].port);
     expect_run("a", "INCR a", "1");
     assert_int_equal(topology_find(store_topology(store), 0)->address.port, servers[1].port);
-    assert_false(topology_is_running(store_topology(store), run_id));
+    assert_false(store_is_running(store, run_id));
 
     /* And back, with a death. */
     redis_process_kill(&servers[1]);
@@ -501,6 +480,7 @@ static void a_password_opens_the_door_for_every_line(void **state)
 /* Says the same to every order; of a cluster in which 10.0.0.1 keeps everything. */
 struct actor {
     const char *host, *says; /* "": nothing; NULL: it hangs up */
+    bool is_away;
     int orders, looks;
     char heard[128]; /* of the last one, its beginning */
 };
@@ -529,7 +509,10 @@ static void line_play(struct store_line *line)
     enum link_wish wish = store_wish(line, stage_ms);
     if (wish == LINK_DIAL) {
         link_dialing(line->link, stage_ms);
-        link_connected(line->link, stage_ms);
+        if (actor_at(line)->is_away)
+            link_closed(line->link, "Nobody there.", stage_ms);
+        else
+            link_connected(line->link, stage_ms);
     } else if (wish == LINK_HANG_UP)
         link_closed(line->link, "unused", stage_ms);
     struct span out = link_output(line->link);
@@ -782,31 +765,161 @@ static void who_is_given_when_another_ends_stands_behind_all_that_wait(void **st
     stage_close(&first);
 }
 
-static void an_order_for_one_process_reaches_no_other(void **state)
+static bool ask_write(struct store_order *order, const char *run_id)
+{
+    struct ask *ask = (struct ask *)order;
+    (void)snprintf(ask->written_for, sizeof(ask->written_for), "%s", run_id);
+    redisFreeCommand(ask->bytes);
+    int len = redisFormatCommand(&ask->bytes, "INCR %s", run_id);
+    order->bytes = (struct span){ask->bytes, (size_t)len};
+    return true;
+}
+
+static bool ask_cannot_write(struct store_order *order, const char *run_id)
+{
+    (void)order;
+    (void)run_id;
+    return false;
+}
+
+static void an_order_is_written_for_the_process_that_gets_it(void **state)
 {
     (void)state;
     static const struct {
-        const char *run_id, *first, *second;
-        enum link_outcome outcome;
+        const char *first, *second, *written_for;
         int orders[2];
     } rows[] = {
-        {RUN_A, ":1\r\n", "", LINK_ANSWERED, {1, 0}},
-        {RUN_B, ":1\r\n", "", LINK_UNSENT, {0, 0}}, /* as if it had been written before a failover */
-        {RUN_A, "-MOVED 15495 10.0.0.2:6379\r\n", ":1\r\n", LINK_UNSENT, {1, 0}},
-        {RUN_A, "-ASK 15495 10.0.0.2:6379\r\n", "+OK\r\n:1\r\n", LINK_ANSWERED, {1, 1}},
+        {":1\r\n", "", RUN_A, {1, 0}},
+        {"-MOVED 15495 10.0.0.2:6379\r\n", ":1\r\n", RUN_B, {1, 1}},
+        {"-ASK 15495 10.0.0.2:6379\r\n", "+OK\r\n:1\r\n", RUN_A, {1, 1}}, /* it is still the first one's */
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         stage_open(rows[i].first, rows[i].second);
         struct ask ask = stage_ask(9000);
-        ask.order.run_id = rows[i].run_id;
+        ask.order.write = ask_write;
         store_send(store, &ask.order, stage_ms);
         stage_pass(50);
-        assert_int_equal(ask.ended, 1);
-        assert_int_equal(ask.outcome, rows[i].outcome);
+        expect_answer(&ask, "1");
+        assert_string_equal(ask.written_for, rows[i].written_for);
         for (int n = 0; n < 2; n++)
             assert_int_equal(actors[n].orders, rows[i].orders[n]);
+        assert_non_null(strstr(actors[rows[i].orders[1]].heard, rows[i].written_for));
         stage_close(&ask);
     }
+}
+
+static void an_order_that_cannot_be_written_did_nothing(void **state)
+{
+    (void)state;
+    stage_open(":1\r\n", "");
+    struct ask ask = stage_ask(9000);
+    ask.order.write = ask_cannot_write;
+    store_send(store, &ask.order, stage_ms);
+    assert_int_equal(ask.outcome, LINK_UNSENT);
+    assert_int_equal(actors[0].orders, 0);
+    stage_close(&ask);
+}
+
+/* Two that were given while the line was being dialed: nothing is tried before it is ready, and then both at once. */
+static void orders_wait_for_a_line_without_turning_in_circles(void **state)
+{
+    (void)state;
+    stage_open(":1\r\n:2\r\n", "");
+    struct ask first = stage_ask(9000), second = stage_ask(9000);
+    first.order.lane = second.order.lane = STORE_LANE_CONFIRMED;
+    first.order.write = second.order.write = ask_write;
+    store_send(store, &first.order, stage_ms);
+    store_send(store, &second.order, stage_ms);
+    struct store_line *line = store_line(store, store_lines(store) - 1);
+    assert_int_equal(line->lane, STORE_LANE_CONFIRMED);
+    link_dialing(line->link, stage_ms);
+    store_turn(store, stage_ms);
+    assert_true(store_due_ms(store) > stage_ms + 1000);
+    assert_string_equal(first.written_for, "");
+    link_connected(line->link, stage_ms);
+    stage_settle();
+    expect_answer(&first, "1");
+    expect_answer(&second, "2");
+    assert_int_equal(actors[0].orders, 1); /* one write */
+    ask_free(&second);
+    stage_close(&first);
+}
+
+static void a_line_that_is_held_is_sent_nothing_and_stays(void **state)
+{
+    (void)state;
+    stage_open(":1\r\n", "");
+    struct ask first = stage_ask(9000), second = stage_ask(9000);
+    first.order.lane = second.order.lane = STORE_LANE_CONFIRMED;
+    store_send(store, &first.order, stage_ms);
+    stage_settle();
+    expect_answer(&first, "1");
+    struct store_line *line = first.order.line;
+    store_hold(line);
+    store_send(store, &second.order, stage_ms);
+    stage_pass(100);
+    assert_int_equal(actors[0].orders, 1);
+    store_release(store, line);
+    assert_int_equal(store_due_ms(store), 0);
+    stage_settle();
+    expect_answer(&second, "1");
+
+    store_hold(line);
+    line->is_retired = true;
+    stage_settle();
+    assert_int_equal(store_lines(store), 2);
+    store_release(store, line);
+    stage_settle();
+    assert_int_equal(store_lines(store), 1);
+    ask_free(&second);
+    stage_close(&first);
+}
+
+/* A short loss and a slow command are nobody's trouble. */
+static void trouble_is_told_until_all_are_reached_and_when_one_stays_away(void **state)
+{
+    (void)state;
+    stage_ms = 1000;
+    actors[0] = (struct actor){.host = "10.0.0.1", .says = "", .is_away = true};
+    assert_null(store_url_read(SPAN("redis://10.0.0.1"), &url));
+    store = store_new(&options, 5, stage_ms);
+    assert_string_equal(store_trouble(store), "Not every primary of the store has been reached yet.");
+    stage_settle();
+    assert_string_equal(store_trouble(store), "Nobody there.");
+    actors[0].is_away = false;
+    stage_pass(1000);
+    assert_null(store_trouble(store));
+
+    struct ask slow = stage_ask(stage_ms + 4500);
+    store_send(store, &slow.order, stage_ms);
+    stage_pass(4000);
+    assert_null(store_trouble(store));
+    actors[0].is_away = true;
+    link_closed(store_line(store, 0)->link, "It hung up.", stage_ms);
+    stage_pass(STORE_TROUBLE_MS - 1);
+    assert_null(store_trouble(store));
+    stage_pass(2);
+    assert_string_equal(store_trouble(store), "Nobody there.");
+    actors[0].is_away = false;
+    stage_pass(6000); /* it rests longer each time */
+    assert_null(store_trouble(store));
+    stage_close(&slow);
+}
+
+static void counts_outlive_their_lines(void **state)
+{
+    (void)state;
+    stage_open("-MOVED 15495 10.0.0.2:6379\r\n", ":3\r\n");
+    struct ask ask = stage_ask(9000);
+    store_send(store, &ask.order, stage_ms);
+    stage_pass(50);
+    stage_pass(20000);
+    assert_int_equal(store_lines(store), 1);
+    struct link_counts counts = store_counts(store);
+    assert_true(counts.dials >= 4); /* two servers, and who asked them for the map */
+    assert_int_equal(counts.sent, (uint64_t)actors[0].looks + 2);
+    assert_int_equal(counts.answered, counts.sent);
+    stage_close(&ask);
 }
 
 static void a_line_to_who_is_no_primary_any_more_is_let_go(void **state)
@@ -827,7 +940,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(orders_given_before_anything_is_known_are_answered, servers_stop),
-        cmocka_unit_test_teardown(a_script_that_a_server_does_not_know_is_sent_whole, servers_stop),
         cmocka_unit_test_teardown(each_lane_is_a_connection_of_its_own, servers_stop),
         cmocka_unit_test_teardown(a_slot_that_moves_is_followed_and_no_order_fails, servers_stop),
         cmocka_unit_test_teardown(a_replica_that_takes_over_is_found_and_orders_wait_for_it, servers_stop),
@@ -843,7 +955,12 @@ int main(void)
         cmocka_unit_test(nobody_overtakes_an_order_of_the_same_slot_that_waits),
         cmocka_unit_test(who_is_refused_late_waits_where_it_stood),
         cmocka_unit_test(who_is_given_when_another_ends_stands_behind_all_that_wait),
-        cmocka_unit_test(an_order_for_one_process_reaches_no_other),
+        cmocka_unit_test(an_order_is_written_for_the_process_that_gets_it),
+        cmocka_unit_test(an_order_that_cannot_be_written_did_nothing),
+        cmocka_unit_test(orders_wait_for_a_line_without_turning_in_circles),
+        cmocka_unit_test(a_line_that_is_held_is_sent_nothing_and_stays),
+        cmocka_unit_test(trouble_is_told_until_all_are_reached_and_when_one_stays_away),
+        cmocka_unit_test(counts_outlive_their_lines),
         cmocka_unit_test(a_line_to_who_is_no_primary_any_more_is_let_go),
         cmocka_unit_test_teardown(an_order_that_the_end_overtakes_ends, servers_stop),
         cmocka_unit_test_teardown(a_password_opens_the_door_for_every_line, servers_stop),

@@ -422,44 +422,6 @@ static void a_look_is_never_put_off_by_a_doubt(void **state)
     topology_free(topology);
 }
 
-static void another_process_at_the_same_address_is_noticed(void **state)
-{
-    (void)state;
-    struct topology *topology = halves();
-    const struct address a = {"a", 1}, stranger = {"x", 1};
-    assert_false(topology_is_running(topology, RUN_A));
-    assert_false(topology_note_run(topology, &a, RUN_A));
-    assert_true(topology_is_running(topology, RUN_A));
-    assert_false(topology_note_run(topology, &a, RUN_A));
-    assert_true(topology_note_run(topology, &a, RUN_B));
-    assert_false(topology_is_running(topology, RUN_A));
-    assert_true(topology_is_running(topology, RUN_B));
-    assert_false(topology_note_run(topology, &stranger, RUN_A));
-    assert_false(topology_is_running(topology, RUN_A));
-    assert_false(topology_is_running(topology, ""));
-    topology_free(topology);
-}
-
-/* A slot that moved between the living is no loss; a primary that was replaced is one. */
-static void who_is_running_is_carried_from_map_to_map(void **state)
-{
-    (void)state;
-    struct topology *topology = halves();
-    const struct address a = {"a", 1}, b = {"b", 2};
-    (void)topology_note_run(topology, &a, RUN_A);
-    (void)topology_note_run(topology, &b, RUN_B);
-    topology_doubt(topology, 2000, 0);
-    expect_question(topology, 2000, QUESTION_GREET, "a");
-    topology_greeted(topology, &node, 2000, 0);
-    answer(topology, 2000,
-           "*2\r\n" RANGE("0", "1") NODE(HOST_A, "1", ID_A) RANGE("2", "16383")
-               NODE(HOST_B, "2", "$2\r\nix\r\n"));
-    assert_int_equal(topology_version(topology), 2);
-    assert_true(topology_is_running(topology, RUN_A));
-    assert_false(topology_is_running(topology, RUN_B)); /* another node at that address */
-    topology_free(topology);
-}
-
 /* ---- real servers ---- */
 
 static redisReply *ask(redisContext *connection, const char *command)
@@ -525,7 +487,7 @@ static int servers_stop(void **state)
     return 0;
 }
 
-static void the_primary_among_real_servers_is_found_and_its_restart_noticed(void **state)
+static void the_primary_among_real_servers_is_found_and_its_successor(void **state)
 {
     (void)state;
     char text[64];
@@ -538,18 +500,11 @@ static void the_primary_among_real_servers_is_found_and_its_restart_noticed(void
     look(topology, 1000);
     assert_int_equal(topology_find(topology, 1)->address.port, servers[1].port);
 
-    redisContext *connection = redisConnectUnix(servers[1].socket);
-    struct peer peer = peer_of(connection);
-    assert_int_equal(strlen(peer.run_id), PEER_RUN_ID_MAX);
-    assert_false(topology_note_run(topology, &topology_find(topology, 1)->address, peer.run_id));
-    redisFree(connection);
-
     redis_process_kill(&servers[1]);
     order(&servers[0], "REPLICAOF NO ONE");
     topology_doubt(topology, 2000, 0);
     look(topology, 2000);
     assert_int_equal(topology_find(topology, 1)->address.port, servers[0].port);
-    assert_false(topology_is_running(topology, peer.run_id));
     topology_free(topology);
 }
 
@@ -622,10 +577,7 @@ int main(void)
         cmocka_unit_test(a_moved_slot_is_where_it_was_said_to_be_at_once),
         cmocka_unit_test(a_thousand_doubts_are_one_look_and_the_next_one_waits),
         cmocka_unit_test(a_look_is_never_put_off_by_a_doubt),
-        cmocka_unit_test(another_process_at_the_same_address_is_noticed),
-        cmocka_unit_test(who_is_running_is_carried_from_map_to_map),
-        cmocka_unit_test_teardown(the_primary_among_real_servers_is_found_and_its_restart_noticed,
-                                  servers_stop),
+        cmocka_unit_test_teardown(the_primary_among_real_servers_is_found_and_its_successor, servers_stop),
         cmocka_unit_test_teardown(a_real_cluster_is_found_out_by_asking_its_one_address, servers_stop),
         cmocka_unit_test_teardown(a_real_sentinel_names_the_primary, servers_stop),
     };
