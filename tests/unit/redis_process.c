@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Its own word that it is ready is waited for, so there is no moment in which a test guesses. */
+#define _GNU_SOURCE
 #include "redis_process.h"
 
 #include "base/must.h"
 
 #include <arpa/inet.h>
-#include <dirent.h>
+#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ static uint16_t port_find(void);
 static _Noreturn void server_run(const struct redis_process *server, int out, const char *const *options);
 static void ready_wait(int log);
 static void folder_remove(const char *path);
+static int entry_remove(const char *path, const struct stat *info, int kind, struct FTW *where);
 
 void redis_process_start(struct redis_process *server, const char *const *options)
 {
@@ -114,14 +116,18 @@ void redis_process_stop(struct redis_process *server)
     server->folder[0] = '\0';
 }
 
+/* An AOF is a folder in it. */
 static void folder_remove(const char *path)
 {
-    DIR *folder = opendir(path);
-    must(folder != NULL);
-    for (const struct dirent *entry; (entry = readdir(folder)) != NULL;)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            (void)unlinkat(dirfd(folder), entry->d_name, 0);
-    must(closedir(folder) == 0 && rmdir(path) == 0);
+    must(nftw(path, entry_remove, 4, FTW_DEPTH | FTW_PHYS) == 0);
+}
+
+static int entry_remove(const char *path, const struct stat *info, int kind, struct FTW *where)
+{
+    (void)info;
+    (void)kind;
+    (void)where;
+    return remove(path);
 }
 
 int redis_process_dial(const struct redis_process *server)
