@@ -44,6 +44,11 @@ static const struct {
     [ENGINE_CLEAR] = {true, SCRIPT_CLEAR},
 };
 
+const char *ask_key(size_t place)
+{
+    return place < KEYS ? key_names[place] : NULL;
+}
+
 bool ask_has_script(enum engine_op op)
 {
     return op < sizeof(script_of) / sizeof(script_of[0]) && script_of[op].is_there;

@@ -9,6 +9,9 @@
 #include "redis/resp.h"
 #include "redis/script.h"
 
+/* The keys of a room, which are these and `:{ROOM}` each; NULL behind the last. */
+const char *ask_key(size_t place);
+
 /* Whether there is a script for it. */
 bool ask_has_script(enum engine_op op);
 bool ask_has_chore(enum redis_chore_kind kind);
