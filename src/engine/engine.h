@@ -63,9 +63,13 @@ struct engine_call {
     void (*done)(struct engine_call *call);
     void *context; /* the caller's own */
 
-    /* the engine's own, while the answer waits for the journal */
+    /* the engine's own, until the answer */
     struct engine_call *next;
-    uint64_t position;
+    uint64_t position;     /* in the journal */
+    struct engine *engine; /* that it was submitted to */
+    void (*told)(
+        struct engine_call *call); /* the caller's `done`, where the engine has its own in its place */
+    bool is_again;                 /* its room had to be made first */
 
     /* asked and answered */
     struct engine_list list;

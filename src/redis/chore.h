@@ -36,6 +36,8 @@ struct redis_chore {
     struct span room;
     uint64_t node; /* who asks. While the one who ticked last goes on ticking, the others are told to wait */
     uint32_t rooms_max;
+    bool
+        is_known; /* a register: it has been a room. ERROR_ROOM_NOT_FOUND: somebody has unregistered it since */
     const struct settings *settings;
     const struct shop_report *shop;
     struct redis_epochs *epochs; /* filled in by a tick; or NULL */

@@ -43,7 +43,10 @@ struct redis_engine_options {
 /* NULL: no memory. At its first tick it brings the configured rooms and their settings to the server. */
 struct engine *redis_engine_new(const struct redis_engine_options *options);
 
-/* The transport must have ended all that was under way. */
+/* Calls that wait for an answer: a process that is told to leave stays until there are none. */
+uint32_t redis_engine_waiting(const struct engine *engine);
+
+/* Nobody may wait for an answer, and the transport must have ended all that was under way. */
 void redis_engine_free(struct engine *engine);
 
 /* At the end of each turn of the event loop in which something was submitted. */
