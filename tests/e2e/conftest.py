@@ -6,6 +6,7 @@
         token = server.api().ticket("concert")
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -16,6 +17,19 @@ sys.path.insert(0, str(Path(__file__).parent))
 from weirtest import Nginx, Shop  # noqa: E402
 from weirtest.browser import browsers  # noqa: E402
 from weirtest.redis_pool import pool  # noqa: E402
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "local: about the zone, its memory, its locks or its journal, which a store has none of")
+    config.addinivalue_line("markers", "once: starts the stores that it needs itself, or asks no engine at all")
+
+
+def pytest_collection_modifyitems(config, items):
+    """With WEIR_STORE every server of a test keeps its rooms in such a store, and only tests run for which it may be any."""
+    if "WEIR_STORE" in os.environ:
+        left_out = [item for item in items if item.get_closest_marker("local") or item.get_closest_marker("once")]
+        items[:] = [item for item in items if item not in set(left_out)]
+        config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session", autouse=True)

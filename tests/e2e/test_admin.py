@@ -350,8 +350,8 @@ def test_a_room_id_that_cannot_be_is_refused_where_a_room_would_be_made(server):
     assert server.admin().put("a%3Ab").json()["id"] == "a:b"
 
 
-def test_there_are_no_more_rooms_than_the_zone_has_place_for(weir):
-    server = weir(rooms={"one": ""}, zone="8m rooms=2", admin=["ops"])
+def test_there_are_no_more_rooms_than_there_may_be(weir):
+    server = weir(rooms={"one": ""}, rooms_max=2, admin=["ops"])
     admin = server.admin()
     assert admin.put("two").status == 201
     answer = admin.put("three")
@@ -675,7 +675,7 @@ ROOMS = [f"room-{number:05}" for number in range(3000)]
 
 @pytest.fixture(scope="module")
 def many_rooms(tmp_path_factory):
-    server = Nginx(tmp_path_factory.mktemp("rooms") / "nginx", zone=f"400m rooms={len(ROOMS)}", admin=["ops"], workers=1)
+    server = Nginx(tmp_path_factory.mktemp("rooms") / "nginx", zone="400m", rooms_max=len(ROOMS), admin=["ops"], workers=1)
     server.start()
     headers = {"Authorization": f"Bearer {server.admin_tokens['ops']}"}
     puts = [("PUT", f"/weir/api/rooms/{name}", {}, headers) for name in reversed(ROOMS)]

@@ -130,9 +130,10 @@ def test_joins_hammered_against_max_waiting_leave_memory_and_the_line_as_they_ar
     assert_drains(server, "full", tokens, {**rooms, "full": f"{AT_ONCE} {PATIENT}"})
 
 
+@pytest.mark.local
 def test_joins_hammered_against_a_full_zone_leave_memory_and_the_line_as_they_are(weir, hammer_of):
     rooms = {"only": f"mode=hold {PATIENT}"}
-    server = weir(rooms=rooms, zone="512k rooms=1", workers=4)
+    server = weir(rooms=rooms, zone="512k", rooms_max=1, workers=4)
     hammer = hammer_of(server)
     tokens = fill(server, hammer, "only", 20000)
     for _ in range(50):

@@ -62,11 +62,13 @@ def make_secret(server):
     subprocess.run(["sh", "-c", line], check=True, timeout=30)
 
 
+@pytest.mark.local
 def test_the_nginx_lines_are_accepted(pasted):
     accepted, said = pasted.check_conf()
     assert accepted, said
 
 
+@pytest.mark.local
 def test_the_nginx_lines_put_a_room_before_the_shop(pasted):
     visitor = pasted.start().api()
     browser = {"Accept": "text/html"}
@@ -80,6 +82,7 @@ def test_the_nginx_lines_put_a_room_before_the_shop(pasted):
     assert visitor.get("/queue/shop").status == 200
 
 
+@pytest.mark.local
 def test_the_breaker_as_shown_leaves_a_dead_shop_alone(weir):
     conf = replace_once(WHOLE, "http://127.0.0.1:8080;", "http://shop; proxy_read_timeout 5s;")
     server = paste(weir, replace_once(conf, "http {\n", "http {\n" + UPSTREAM))
@@ -93,6 +96,7 @@ def test_the_breaker_as_shown_leaves_a_dead_shop_alone(weir):
     assert 0 < int(answers[-1].header("retry-after")) <= 30
 
 
+@pytest.mark.local
 def test_the_room_that_follows_the_shop_as_shown_lets_people_in(weir):
     server = paste(weir, replace_once(WHOLE, "weir_room shop rate=50 max_active=1000;\n", ROOM))
     visitor = server.start().api()
@@ -161,6 +165,7 @@ def test_a_reload_with_a_new_module_file_keeps_the_line(weir, tmp_path):
     assert server.api().join("shop").json()["position_hint"] == 2
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_leads_somewhere(document):
     links = re.findall(r"\]\(([^)\s]+)\)", document.read_text())
@@ -169,6 +174,7 @@ def test_every_link_leads_somewhere(document):
     assert not missing
 
 
+@pytest.mark.once
 def test_every_test_that_guarantees_names_exists():
     named = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / "GUARANTEES.md").read_text())
     missing, text, tests = [], "", 0
@@ -184,6 +190,7 @@ def test_every_test_that_guarantees_names_exists():
     assert tests > 100
 
 
+@pytest.mark.once
 def test_every_source_file_is_on_the_map():
     """A row names files of one folder, which its first name says: `journal/frame`, `log`."""
     text = (ROOT / "docs" / "ARCHITECTURE.md").read_text()

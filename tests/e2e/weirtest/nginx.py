@@ -18,6 +18,7 @@ from .admin import Admin
 from .api import Api
 from .http import Client
 from .port import free_port
+from .redis_account import Account
 from .redis_pool import pool
 from .wait import wait_until
 
@@ -101,6 +102,7 @@ class Nginx:
     gate      room that the catch-all location is gated by; None leaves it out
     zone      size of weir_zone
     store     arguments of weir_store, where no zone is wanted; not said, WEIR_STORE decides (redis_pool.py)
+    journal   arguments of weir_journal, where there is a zone
     rooms_max that there may be, where it is not the default
     auto      weir_rooms auto instead of listed
     http, server, main, events, listen, shop   further configuration, as text, at its place
@@ -114,7 +116,7 @@ class Nginx:
 
     daemon = "off"
 
-    def __init__(self, folder, rooms=None, gate=None, zone="32m", store=None, rooms_max=None, auto=False, workers=2,
+    def __init__(self, folder, rooms=None, gate=None, zone="32m", store=None, journal=None, rooms_max=None, auto=False, workers=2,
                  http="", server="", main="", events="", listen="", shop=SHOP, api=True, log_level="info", module=None,
                  admin=(), secret=None, user="root", preload=None, env=None):
         self.dir = Path(folder)
@@ -134,11 +136,13 @@ class Nginx:
         self.admin_token_file = self.dir / "admin-token"
         self.admin_tokens = {name: secrets.token_hex(32) for name in admin}
         self.write_admin_tokens()
+        self.account = None  # of a store, where everything is to be told (history.py)
         self.store = None if store else pool.take()
         if self.store:
             store = self.store.directive
-        self.parts = dict(rooms=rooms or {}, gate=gate, zone=zone, store=store, rooms_max=rooms_max, auto=auto, http=http, server=server, main=main,
-                          events=events, listen=listen, shop=shop, api=api, log_level=log_level)
+        self.parts = dict(rooms=rooms or {}, gate=gate, zone=zone, store=store, journal=journal, rooms_max=rooms_max, auto=auto,
+                          http=http, server=server, main=main, events=events, listen=listen, shop=shop, api=api,
+                          log_level=log_level)
         self.write_conf()
 
     # --- configuration
@@ -159,6 +163,7 @@ class Nginx:
         most = f" rooms={parts['rooms_max']}" if parts["rooms_max"] else ""
         http = [
             f"weir_store {parts['store']}{most};" if parts["store"] else f"weir_zone {parts['zone']}{most};",
+            *([f"weir_journal {parts['journal']};"] if parts["journal"] and not parts["store"] else []),
             f"weir_secret_file {self.secret_file};",
             f"weir_rooms {'auto' if parts['auto'] else 'listed'};",
             *(f"weir_room {name} {settings};" for name, settings in parts["rooms"].items()),
@@ -197,6 +202,8 @@ class Nginx:
     # --- life
 
     def start(self):
+        if self.store and self.parts["log_level"] == "debug_core" and not self.account:
+            self.account = Account(self.store)
         with open(self.dir / "stderr.log", "ab") as stderr:
             self.process = subprocess.Popen(
                 self._command(), env=self._env(), cwd=self.dir, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr,
@@ -227,6 +234,8 @@ class Nginx:
                 self.kill()
                 raise AssertionError("nginx did not end within 20 s of SIGTERM\n" + self.log_tail()) from None
         self.process = None
+        if self.account:
+            self.account.close()
         trouble = self.trouble()
         assert not trouble, "in nginx's log:\n" + "\n".join(trouble)
 
@@ -239,6 +248,11 @@ class Nginx:
         self.process.wait()
         wait_until(lambda: not _kill_group(group), 20, "the end of every process")
         self.process = None
+
+    def forget(self):
+        """While it is stopped: what a zone forgets by that, a store forgets now."""
+        if self.store:
+            self.store.wipe()
 
     def send(self, number):
         self.process.send_signal(number)

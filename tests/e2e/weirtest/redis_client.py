@@ -43,6 +43,10 @@ class RedisClient:
         lines = (line.partition(":") for line in self("INFO", section).splitlines())
         return {name: value for name, colon, value in lines if colon}
 
+    def hang_up(self):
+        """Whoever reads from it comes to an end."""
+        self.socket.shutdown(socket.SHUT_RDWR)
+
     def close(self):
         self.stream.close()
         self.socket.close()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Stores for the tests that run on any engine, of the kind that WEIR_STORE names (redis.BACKENDS).
+"""Stores for the tests that run on any engine, of the kind that WEIR_STORE names (redis.BACKENDS; `local` is a zone).
 
 A server with a zone of its own shares it with no other server, so each one gets a store of its own, wiped. To start one for each
 test would take longer than most tests; so they are given back and used again.
@@ -14,11 +14,12 @@ from .redis import BACKENDS
 class Pool:
     def __init__(self, backend):
         self.backend = backend
+        self.has_stores = backend != "local"
         self.free, self.taken = [], []
 
     def take(self):
         """A store that knows of no room; None where rooms are kept in a zone."""
-        if not self.backend:
+        if not self.has_stores:
             return None
         store = self.free.pop() if self.free else BACKENDS[self.backend]().start()
         store.wipe()
@@ -40,4 +41,4 @@ class Pool:
             store.stop()
 
 
-pool = Pool(os.environ.get("WEIR_STORE"))
+pool = Pool(os.environ.get("WEIR_STORE", "local"))
