@@ -103,7 +103,7 @@ C_FILES     := $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h test
 # --- commands ------------------------------------------------------------------------------------------------------
 
 .DEFAULT_GOAL := help
-.PHONY: help run test asan bench sim crash lint format format-check docs fuzz screenshot install-deps clean \
+.PHONY: help run test conformance asan bench sim crash lint format format-check docs fuzz screenshot install-deps clean \
         all module cli unit replays simulator benches
 
 help: ## this list
@@ -117,6 +117,10 @@ run: ## the demo, in the foreground: PORT=8000 DATA=build/demo WORKERS=(all core
 test: ## every test; the last line is `N passed, N failed`
 	@scripts/install-deps test
 	@$(PYTHON) tests/run all
+
+conformance: ## end-to-end tests on every backend: a zone, and each arrangement of Redis and Valkey
+	@scripts/install-deps test
+	@$(PYTHON) tests/run conformance
 
 asan: ## unit, fuzz corpus and end-to-end tests with address and undefined-behaviour sanitizers
 	@scripts/install-deps test
