@@ -13,6 +13,15 @@ void worker_exit(ngx_cycle_t *cycle);
 /* NULL where no zone is configured: no handler of ours runs there. */
 struct engine *worker_engine(void);
 
+/* False: nothing may be submitted, for the rooms cannot be asked yet. */
+bool worker_is_ready(void);
+
+/* After each submission: what it waits for is done at the end of this turn of the event loop. */
+void worker_note_call(void);
+
+/* Why nobody can be served now; NULL: they can. */
+const char *worker_trouble(void);
+
 /* A worker that is told to leave stays for as long as this was last called with true. */
 void worker_stay(bool stays);
 
