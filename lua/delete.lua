@@ -4,16 +4,19 @@
 --
 -- ARGV     run id
 -- returns  {'OK'} · {'ROOM_NOT_FOUND'}
--- keeps    a room that is made anew under this name gets a higher epoch: EPOCH says so until the time of day does
+-- keeps    a room that is made anew under this name gets a higher epoch: EPOCH says so until the time of day does. And for a day
+--          no node brings its people back
 
 -- include number
 -- include room
 -- include epoch
+
+local DAY_SEC = 86400
 
 local refusal = room_load()
 if refusal then
     return refusal
 end
 call('UNLINK', ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED, HEALED)
-call('SET', EPOCH, room.epoch, 'EXAT', epoch_ends_sec(room.epoch))
+call('SET', EPOCH, room.epoch, 'EXAT', math.max(epoch_ends_sec(room.epoch), floor(wall_ms() / 1000) + DAY_SEC))
 return {'OK'}

@@ -41,7 +41,7 @@ local function enter_once(ticket, key_id, wall_sec, scope, body)
     return {'OK', standing_list(standing)}
 end
 
-return each(9, 'TOKEN_NOT_FOUND', function(holder, epoch, count, issue, grant, key_id, wall_sec, scope, body)
+return each(9, function(holder, epoch, count, issue, grant, key_id, wall_sec, scope, body)
     if scope ~= '' then
         requests_forget(2)
     end

@@ -109,7 +109,7 @@ local function join_again(request, ticket)
     return {'OK', standing_list(standing)}
 end
 
-return each(6, 'ROOM_NOT_FOUND', function(holder, is_trusted, key_id, wall_sec, scope, body)
+return each(6, function(holder, is_trusted, key_id, wall_sec, scope, body)
     if scope ~= '' then
         requests_forget(2)
     end

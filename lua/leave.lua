@@ -18,7 +18,7 @@
 -- include returns
 -- include each
 
-return each(5, 'TOKEN_NOT_FOUND', function(...)
+return each(5, function(...)
     local who = named(...)
     -- Also one that was lost: or it would come back although it was left.
     local ticket = ticket_meet(who)

@@ -2,11 +2,11 @@
 --
 -- Makes the room, or changes its settings.
 --
--- ARGV     run id; version that the settings must still have, 0 = the room must be new; is_from_api (0 or 1); then name and value of
---          each setting, in their written form
+-- ARGV     run id; version that the settings must still have, 0 = the room must be new; is_from_api (0 or 1); what a node has in mind
+--          of the room (tick.lua), or nothing; then name and value of each setting, in their written form
 -- returns  {'OK'} · {'CONFLICT'} · {'ROOM_NOT_FOUND'}
 -- keeps    all settings change or none; the credit of the pace stays the same number of calls, but for what is beyond the new
---          burst. A line that stands when the room is opened is called
+--          burst. A line that stands when the room is opened is called. A room that was forgotten gives no number again
 
 -- include number
 -- include room
@@ -18,16 +18,18 @@
 -- include call
 -- include finish
 -- include calling
+-- include places
 -- include epoch
+-- include loss
 
 figures_add('former_sec', 'returns_until_ms', 'last', 'issued', 'ticked_ms', 'settings_version', 'is_settings_from_api')
 
 local RETURN_SEC = 300
 
-local version, is_from_api = tonumber(ARGV[2]), tonumber(ARGV[3])
+local version, is_from_api, recalled = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
 local written = {}
-for i = 4, #ARGV do
-    written[i - 3] = ARGV[i]
+for i = 5, #ARGV do
+    written[i - 4] = ARGV[i]
 end
 
 local function as_milli(text)
@@ -66,7 +68,9 @@ local function room_make(given)
         room[FIGURES[i]] = 0
     end
     local deleted = tonumber(call('GET', EPOCH))
-    room.epoch = math.max(epoch_of(floor(now / 1000)), (deleted or 0) + 1)
+    if not recall(recalled, deleted or 0, given) then
+        room.epoch = deleted and math.max(epoch_of(floor(now / 1000)), deleted + 1) or epoch_after(0)
+    end
     if not deleted then -- there may have been one that was lost: its passes are believed for a while
         room.former_sec = floor(now / 1000)
         room.returns_until_ms = math.min(given.session_ttl_sec, RETURN_SEC) * 1000

@@ -14,29 +14,7 @@
 -- include ticket
 -- include places
 -- include epoch
-
-figures_add('last')
-
-local EPOCHS_MOST = 63 -- former ones that are remembered
-local EPOCH_DISTANCE = 2 ^ 22 -- more tickets than a server could lose at once
-local PAGE_COUNT = 126 -- of a room of plain C, where the first count begins a page
-
-local function epoch_begin()
-    local epochs, base = epochs_former(), room.last + EPOCH_DISTANCE
-    local ending = {epoch = room.epoch, base = room.base, lost_from = room.last - room.base + 1}
-    base = base + PAGE_COUNT - 1 - base % PAGE_COUNT
-    if base >= UINT32_MAX then -- numbers come to their end: nobody comes back
-        ending.lost_from, base = 0, room.last
-    end
-    if #epochs == EPOCHS_MOST then
-        table.remove(epochs, 1)
-        call('ZREMRANGEBYSCORE', HEALED, '-inf', epochs[1].base) -- whoever was lost then does not come back
-    end
-    epochs[#epochs + 1] = ending
-    epochs_keep()
-    room.epoch = epoch_after(room.epoch)
-    room.base, room.last = base, base
-end
+-- include loss
 
 local former, is_moved = ARGV[2], ARGV[3] == '1'
 local refusal = room_load()
@@ -49,8 +27,7 @@ end
 call('HSET', ROOM, 'primary', RUN_ID)
 room_load()
 if not is_moved then
-    epoch_begin()
-    room.calls_from_ms = room.clock_ms + settings.arrive_ttl_sec * 1000
+    epoch_begin(room.last - room.base + 1, settings)
     room_save()
 end
 return {'OK'}

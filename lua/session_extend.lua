@@ -14,7 +14,7 @@
 -- include places
 -- include each
 
-return each(6, 'TOKEN_NOT_FOUND', function(holder, epoch, count, issue, grant, seconds)
+return each(6, function(holder, epoch, count, issue, grant, seconds)
     local ticket = ticket_find(named(holder, epoch, count, issue, grant))
     if not ticket or not ticket_is_inside(ticket) then
         return {'TOKEN_NOT_FOUND'}

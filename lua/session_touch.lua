@@ -85,7 +85,7 @@ local function session_return(who, ticket)
     return ticket
 end
 
-return each(5, 'TOKEN_NOT_FOUND', function(...)
+return each(5, function(...)
     local who = named(...)
     local ticket = ticket_find(who)
     if not ticket or not ticket_is_inside(ticket) then

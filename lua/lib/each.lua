@@ -4,8 +4,8 @@
 -- if they had come one by one. Loading the room costs as much as asking it four times.
 
 -- `act` is given the arguments of one, so many each, and returns its answer: a list that begins with OK or what is wrong.
-local function each(width, room_not_found, act)
-    local refusal = room_load(room_not_found)
+local function each(width, act)
+    local refusal = room_load()
     if refusal then
         return refusal
     end
@@ -26,7 +26,7 @@ end
 -- `find` is given what they name and returns the ticket; `act` is given the ticket. It returns an answer, or nil if all is well and
 -- there is nothing to say.
 local function each_ticket(find, act)
-    return each(5, 'TOKEN_NOT_FOUND', function(...)
+    return each(5, function(...)
         local ticket = find(named(...))
         if not ticket then
             return {'TOKEN_NOT_FOUND'}

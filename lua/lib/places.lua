@@ -9,15 +9,17 @@ local EPOCH_FORMAT, EPOCH_BYTES = '<I4I4I4', 12
 
 local former_epochs
 
-local function epochs_former()
-    if not former_epochs then
-        former_epochs = {}
-        local packed = call('HGET', ROOM, 'former') or ''
-        for at = 1, #packed, EPOCH_BYTES do
-            local epoch, base, lost_from = struct.unpack(EPOCH_FORMAT, packed, at)
-            former_epochs[#former_epochs + 1] = {epoch = epoch, base = base, lost_from = lost_from}
-        end
+local function epochs_unpack(packed)
+    local epochs = {}
+    for at = 1, #packed, EPOCH_BYTES do
+        local epoch, base, lost_from = struct.unpack(EPOCH_FORMAT, packed, at)
+        epochs[#epochs + 1] = {epoch = epoch, base = base, lost_from = lost_from}
     end
+    return epochs
+end
+
+local function epochs_former()
+    former_epochs = former_epochs or epochs_unpack(call('HGET', ROOM, 'former') or '')
     return former_epochs
 end
 

@@ -50,11 +50,11 @@ end
 
 -- Nil, or what a script that cannot go on returns: there is no such room; or another process kept it last, which may have known
 -- more of it, and the room must be renewed first (renew.lua).
-local function room_load(not_found)
+local function room_load()
     local values = call('HMGET', ROOM, 'primary', unpack(FIGURES))
     local primary = table.remove(values, 1)
     if not values[1] then
-        return {not_found or 'ROOM_NOT_FOUND'}
+        return {'ROOM_NOT_FOUND'}
     end
     if primary ~= RUN_ID then
         return {'OTHER_PRIMARY', primary or ''}

@@ -262,22 +262,43 @@ void answer_calls(const redisReply *reply, struct engine_call *const *calls, uin
         answer_one(is_list ? element(reply, i + 1) : reply, calls[i]);
 }
 
-static void read_chore(struct numbers *in, struct redis_chore *chore)
+/* The last of the list: what was in mind stays if anything is wrong with it. */
+static void take_epochs(struct numbers *in, struct redis_epochs *epochs)
 {
+    const redisReply *text = element(in->list, in->at++);
+
+    if (text == NULL || !is_text(text) || text_of(text).len > CHORE_EPOCHS_MAX)
+        in->is_bad = true;
+    if (!is_whole(in) || epochs == NULL)
+        return;
+    epochs->len = (uint32_t)text_of(text).len;
+    memcpy(epochs->bytes, text_of(text).data, epochs->len);
+}
+
+static void read_tick(struct numbers *in, struct redis_chore *chore)
+{
+    chore->wait_ms = (uint32_t)take(in, CHORE_LEASE_MS);
     chore->clock_ms = take(in, INT64_MAX);
     chore->called = take32(in);
     chore->is_behind = take_flag(in);
     chore->is_at_rest = take_flag(in);
+    take_epochs(in, chore->epochs);
+}
+
+static bool read_chore(const redisReply *reply, struct redis_chore *chore)
+{
+    struct numbers in = {.list = reply, .at = 1};
+
+    if (chore->kind == CHORE_TICK)
+        read_tick(&in, chore);
+    return is_whole(&in);
 }
 
 void answer_chore(const redisReply *reply, struct redis_chore *chore)
 {
-    struct numbers in = {.list = reply, .at = 1};
-
     chore->error = error_of(reply);
-    if (chore->error != ERROR_NONE)
-        return;
-    read_chore(&in, chore);
-    if (!is_whole(&in))
+    if (chore->kind == CHORE_MAKE && chore->error == ERROR_CONFLICT)
+        chore->error = ERROR_NONE; /* another node was first */
+    else if (chore->error == ERROR_NONE && !read_chore(reply, chore))
         chore->error = ERROR_ENGINE_UNAVAILABLE;
 }

@@ -56,7 +56,7 @@ bool ask_has_script(enum engine_op op)
 
 bool ask_has_chore(enum redis_chore_kind kind)
 {
-    return kind == CHORE_TICK;
+    return kind == CHORE_TICK || kind == CHORE_MAKE;
 }
 
 bool ask_may_gather(enum engine_op op)
@@ -139,10 +139,11 @@ static void add_enter(struct resp *resp, const struct enter *enter)
     add_request(resp, &enter->request);
 }
 
-static void add_put(struct resp *resp, const struct engine_put *put)
+static void add_put(struct resp *resp, const struct engine_put *put, const struct redis_epochs *epochs)
 {
     resp_add_number(resp, put->version);
     resp_add_number(resp, put->is_from_api);
+    resp_add(resp, epochs == NULL ? SPAN("") : (struct span){epochs->bytes, epochs->len});
     for (size_t i = 0; i < setting_count; i++) {
         char value[64];
         setting_format(&setting_list[i], setting_value(&put->settings, &setting_list[i]), value,
@@ -162,7 +163,7 @@ static void add_call(struct resp *resp, const struct engine_call *call)
         add_enter(resp, &call->enter);
         break;
     case ENGINE_PUT:
-        add_put(resp, &call->put);
+        add_put(resp, &call->put, NULL);
         break;
     case ENGINE_ADVANCE:
         resp_add_number(resp, call->people);
@@ -202,7 +203,13 @@ void ask_calls(const struct ask *ask, const struct engine_call *const *calls, ui
 void ask_chore(const struct ask *ask, const struct redis_chore *chore)
 {
     must(ask_has_chore(chore->kind));
-    add_head(ask, SCRIPT_TICK, chore->room);
+    if (chore->kind == CHORE_TICK) {
+        add_head(ask, SCRIPT_TICK, chore->room);
+        resp_add_number(ask->resp, chore->node);
+    } else {
+        add_head(ask, SCRIPT_PUT, chore->room);
+        add_put(ask->resp, &(struct engine_put){.settings = *chore->settings}, chore->epochs);
+    }
 }
 
 void ask_renew(const struct ask *ask, struct span room, struct span former, bool is_moved)

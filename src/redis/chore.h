@@ -15,7 +15,7 @@
 #define CHORE_LEASE_MS 1000
 
 /* What is to be known of a room to make it anew when its server has forgotten it: the bytes that lua/tick.lua tells. */
-#define CHORE_EPOCHS_MAX (64 * 12 + 4)
+#define CHORE_EPOCHS_MAX (8 + 64 * 12)
 
 struct redis_epochs {
     uint32_t len; /* 0: nothing is known */

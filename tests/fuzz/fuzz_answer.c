@@ -44,9 +44,11 @@ static void reply_try(const redisReply *reply)
     for (int kind = CHORE_TICK; kind <= CHORE_SHOP; kind++) {
         if (!ask_has_chore((enum redis_chore_kind)kind))
             continue;
-        struct redis_chore chore = {.kind = (enum redis_chore_kind)kind};
+        struct redis_epochs epochs = {0};
+        struct redis_chore chore = {.kind = (enum redis_chore_kind)kind, .epochs = &epochs};
         answer_chore(reply, &chore);
-        must(chore.error < ERROR_COUNT && chore.clock_ms <= INT64_MAX);
+        must(chore.error < ERROR_COUNT && chore.clock_ms <= INT64_MAX && chore.wait_ms <= CHORE_LEASE_MS);
+        must(epochs.len <= CHORE_EPOCHS_MAX && (epochs.len == 0 || chore.error == ERROR_NONE));
     }
     struct span former;
     if (answer_is_other_primary(reply, &former))

@@ -8,6 +8,7 @@
  */
 #include "rig.h"
 
+#include "base/little.h"
 #include "redis/ask.h"
 #include "redis/rooms.h"
 #include "redis_server.h"
@@ -30,7 +31,7 @@
 #define LOSSES    4  /* remembered */
 #define LOST      12 /* tickets of each */
 #define PAGES     600
-#define RUNS      60
+#define RUNS      50
 #define RUN_STEPS 2500
 
 /* The two rooms, and who has what. */
@@ -56,6 +57,9 @@ struct pair {
     uint32_t loss_count; /* ever */
     uint32_t former_sec;
     bool was_deleted;
+    uint64_t node;                /* that ticks */
+    struct redis_epochs recalled; /* as the last tick told */
+    uint32_t cleared;             /* the last place that was given before the last clear */
     const char *act;
 };
 
@@ -63,6 +67,7 @@ struct pair {
 static struct {
     uint64_t operations, eta_checked;
     uint64_t healed, returned; /* answers to tickets of former epochs; sessions made anew */
+    uint64_t waits, forgotten; /* ticks that were told to wait; rooms that a server forgot */
     uint64_t states[TICKET_STATES], errors[ERROR_COUNT];
 } seen;
 
@@ -344,27 +349,74 @@ static uint64_t wall_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-static void tick(struct pair *pair, uint32_t ms)
+static struct redis_chore ask_tick(struct pair *pair, uint64_t node)
 {
     bool is_done = false;
-    struct redis_chore tick = {.kind = CHORE_TICK, .room = ROOM, .done = note_chore, .context = &is_done};
+    struct redis_chore tick = {.kind = CHORE_TICK,
+                               .room = ROOM,
+                               .node = node,
+                               .epochs = &pair->recalled,
+                               .done = note_chore,
+                               .context = &is_done};
 
-    pair->act = "tick";
-    redis_server_number(pair->server, "HSET queue:room:" TAG " ticked_ms %" PRIu64, wall_ms() - ms);
-    uint32_t calls = (uint32_t)room_figures(pair->rig.room).calls;
     redis_submit_chore(pair->rooms, &tick);
     assert_true(is_done);
     EQUAL(pair, ERROR_NONE, tick.error, "error");
     EQUAL(pair, false, tick.is_behind, "is_behind");
-    assert_true(tick.clock_ms >= pair->clock_ms && tick.clock_ms <= pair->clock_ms + 1000);
-    uint32_t elapsed_ms = (uint32_t)(tick.clock_ms - pair->clock_ms);
-    pair->clock_ms = tick.clock_ms;
-    pair->wall_sec += ms / 1000;
+    return tick;
+}
+
+/* The room of plain C follows the time that this tick counted. */
+static void follow_tick(struct pair *pair, const struct redis_chore *tick)
+{
+    uint64_t calls = room_figures(pair->rig.room).calls;
+
+    assert_true(tick->clock_ms >= pair->clock_ms && tick->clock_ms <= pair->clock_ms + 1000);
+    uint32_t elapsed_ms = (uint32_t)(tick->clock_ms - pair->clock_ms);
+    pair->clock_ms = tick->clock_ms;
     if (elapsed_ms > 0)
         room_tick(pair->rig.room, elapsed_ms);
-    EQUAL(pair, room_figures(pair->rig.room).calls - calls, tick.called, "called");
-    EQUAL(pair, room_is_at_rest(pair->rig.room), tick.is_at_rest, "is_at_rest");
+    EQUAL(pair, room_figures(pair->rig.room).calls - calls, tick->called, "called");
+    EQUAL(pair, room_is_at_rest(pair->rig.room), tick->is_at_rest, "is_at_rest");
     seen.operations++;
+}
+
+/* Whoever ticked last goes on: nobody else has anything to do until their time is over. */
+static void ask_as_another(struct pair *pair)
+{
+    uint64_t other = pair->node ^ UINT64_C(1) << dice_below(&pair->dice, 64);
+    struct redis_chore tick = ask_tick(pair, other);
+
+    if (tick.wait_ms > 0) {
+        EQUAL(pair, pair->clock_ms, tick.clock_ms, "clock_ms");
+        seen.waits++;
+    } else
+        pair->node = other;
+    follow_tick(pair, &tick);
+}
+
+static void lease_end(struct pair *pair)
+{
+    redis_server_number(pair->server, "HSET queue:room:" TAG " lease_ms %" PRIu64,
+                        wall_ms() - ONE_OF(&pair->dice, 0, 1, 5000) +
+                            (dice_below(&pair->dice, 2) == 0 ? 100000 : 0));
+    pair->node = dice_roll(&pair->dice);
+}
+
+static void tick(struct pair *pair, uint32_t ms)
+{
+    struct redis_chore tick;
+
+    pair->act = "tick";
+    redis_server_number(pair->server, "HSET queue:room:" TAG " ticked_ms %" PRIu64, wall_ms() - ms);
+    pair->wall_sec += ms / 1000;
+    if (dice_below(&pair->dice, 10) == 0)
+        ask_as_another(pair);
+    if (dice_below(&pair->dice, 50) == 0)
+        lease_end(pair);
+    while ((tick = ask_tick(pair, pair->node)).wait_ms > 0)
+        lease_end(pair);
+    follow_tick(pair, &tick);
 }
 
 static void pass_time(struct pair *pair)
@@ -464,18 +516,14 @@ static void check_keys(struct pair *pair)
 
 /* ---- runs ---- */
 
-/* Both are made anew, by the first settings. */
-static void make(struct pair *pair, struct settings settings)
+/* What the server alone knows of a room that was just made: its epochs come from its clock. */
+static void learn_made(struct pair *pair)
 {
-    struct engine_call call = {.op = ENGINE_PUT, .put = {.settings = settings, .is_from_api = true}};
     struct engine_call look = {.op = ENGINE_FIGURES};
 
-    pair->rig = rig_new(pair->pages, &settings);
-    ask_both(pair, "make", call);
     ask_redis(pair, &look, 1);
     assert_int_equal(look.error, ERROR_NONE);
-    /* The server's epochs come from its clock. */
-    pair->rig.room->epoch[0].epoch = look.figures.epoch;
+    pair->rig.room->epoch[pair->rig.room->epochs - 1].epoch = look.figures.epoch;
     uint32_t former_sec = (uint32_t)redis_server_number(pair->server, "HGET queue:room:" TAG " former_sec");
     /* Nobody knows what was before, unless it was deleted. */
     assert_true((former_sec == 0) == pair->was_deleted);
@@ -487,7 +535,40 @@ static void make(struct pair *pair, struct settings settings)
     pair->clock_ms = 0;
 }
 
-/* The room is deleted, and made anew: nothing of the former one counts. */
+/* Both are made anew, by the first settings. */
+static void make(struct pair *pair, struct settings settings)
+{
+    struct engine_call call = {.op = ENGINE_PUT, .put = {.settings = settings, .is_from_api = true}};
+
+    pair->rig = rig_new(pair->pages, &settings);
+    ask_both(pair, "make", call);
+    learn_made(pair);
+}
+
+/* As a node does that finds no room, with what it has in mind of it. */
+static void ask_make(struct pair *pair, const struct settings *settings)
+{
+    bool is_done = false;
+    struct redis_chore make = {.kind = CHORE_MAKE,
+                               .room = ROOM,
+                               .settings = settings,
+                               .epochs = &pair->recalled,
+                               .done = note_chore,
+                               .context = &is_done};
+
+    redis_submit_chore(pair->rooms, &make);
+    assert_true(is_done);
+    EQUAL(pair, ERROR_NONE, make.error, "error");
+}
+
+static void make_as_node(struct pair *pair, const struct settings *settings)
+{
+    ask_make(pair, settings);
+    pair->rig = rig_new(pair->pages, settings);
+    assert_int_equal(room_set_settings(pair->rig.room, settings, false), ERROR_NONE);
+}
+
+/* The room is deleted, and made anew: nothing of the former one counts, whatever nodes remember. */
 static void make_anew(struct pair *pair)
 {
     uint32_t epoch = room_epoch(pair->rig.room);
@@ -496,8 +577,56 @@ static void make_anew(struct pair *pair)
     assert_int_equal(redis_server_number(pair->server, "DBSIZE"), 1);
     rig_free(&pair->rig);
     pair->was_deleted = true;
-    make(pair, some_settings(&pair->dice));
+    pair->cleared = 0;
+    if (dice_below(&pair->dice, 2) == 0) {
+        make(pair, some_settings(&pair->dice));
+    } else {
+        struct settings settings = some_settings(&pair->dice);
+        make_as_node(pair, &settings);
+        learn_made(pair);
+    }
+    pair->recalled.len = 0;
     assert_true(room_epoch(pair->rig.room) > epoch);
+}
+
+/* What a room of plain C would be that has lost all its people. The bytes are those of lua/lib/loss.lua. */
+static void recall(struct pair *pair, struct room *room)
+{
+    const char *at = pair->recalled.bytes + 8;
+    uint32_t count = (pair->recalled.len - 8) / 12;
+
+    room->epochs = count;
+    for (uint32_t i = 0; i < count; i++, at += 12) {
+        struct epoch *epoch = &room->epoch[i];
+        *epoch = (struct epoch){little_get32(at), little_get32(at + 4), little_get32(at + 8)};
+        room->line.last = epoch->lost_from;
+        if (epoch->lost_from != 0)
+            epoch->lost_from = pair->cleared > epoch->base ? pair->cleared - epoch->base + 1 : 1;
+    }
+    uint32_t lost_from =
+        pair->cleared > room->epoch[count - 1].base ? pair->cleared - room->epoch[count - 1].base + 1 : 1;
+    room_begin_epoch(room, room->epoch[count - 1].epoch + 1);
+    room->epoch[room->epochs - 2].lost_from = lost_from;
+    room_freeze_calls(room);
+}
+
+/* A server that forgets everything. Two nodes make the room anew, and have other settings in mind. */
+static void forget(struct pair *pair)
+{
+    struct settings settings = *room_settings(pair->rig.room), others = some_settings(&pair->dice);
+
+    pair->act = "forget";
+    if (pair->recalled.len == 0)
+        return;
+    freeReplyObject(redis_server_ask(pair->server, "FLUSHALL"));
+    rig_free(&pair->rig);
+    make_as_node(pair, &settings);
+    ask_make(pair, &others);
+    recall(pair, pair->rig.room);
+    pair->was_deleted = false;
+    learn_made(pair);
+    assert_true(room_epoch(pair->rig.room) > pair->rig.room->epoch[pair->rig.room->epochs - 2].epoch);
+    seen.forgotten++;
 }
 
 /* ---- losses ---- */
@@ -601,6 +730,12 @@ static void shop_acts(struct pair *pair, uint32_t roll)
         ask_people(pair, ENGINE_SESSION_EXTEND, INSIDE, "session_extend");
 }
 
+static void clear(struct pair *pair)
+{
+    ask_both(pair, "clear", (struct engine_call){.op = ENGINE_CLEAR});
+    pair->cleared = pair->rig.room->line.last;
+}
+
 static void operator_acts(struct pair *pair, uint32_t roll)
 {
     if (roll < 7)
@@ -611,7 +746,7 @@ static void operator_acts(struct pair *pair, uint32_t roll)
     else if (roll < 18)
         ask_both(pair, "settings", (struct engine_call){.op = ENGINE_SETTINGS});
     else if (roll < 19)
-        ask_both(pair, "clear", (struct engine_call){.op = ENGINE_CLEAR});
+        clear(pair);
     else
         make_anew(pair);
 }
@@ -628,8 +763,10 @@ static void act_at_random(struct pair *pair)
         lose(pair);
     else if (roll < 675 && pair->has_losses)
         move(pair);
-    else if (roll < 695 && pair->has_operator)
-        operator_acts(pair, roll - 675);
+    else if (roll < 676 && pair->has_losses)
+        forget(pair);
+    else if (roll < 696 && pair->has_operator)
+        operator_acts(pair, roll - 676);
     else
         pass_time(pair);
 }
@@ -690,6 +827,7 @@ static void check_seen(void)
     assert_true(seen.operations >= 200000);
     assert_true(seen.eta_checked > 1000);
     assert_true(seen.healed > 1000 && seen.returned > 100);
+    assert_true(seen.waits > 1000 && seen.forgotten > 20);
     for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
         assert_true(seen.states[state] > 50);
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)

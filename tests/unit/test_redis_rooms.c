@@ -452,6 +452,8 @@ static void note_tick(struct redis_chore *tick)
     (*(int *)tick->context)++;
 }
 
+#define EPOCHS "$4\r\nword\r\n"
+
 static void a_tick_is_sent_behind_what_was_submitted_before_it(void **state)
 {
     struct desk *desk = *state;
@@ -462,15 +464,93 @@ static void a_tick_is_sent_behind_what_was_submitted_before_it(void **state)
     redis_submit_chore(desk->rooms, &tick);
     assert_int_equal(desk->wire.sent, 2);
     reply_with(&desk->wire, NULL);
-    reply_with(&desk->wire, "*5\r\n" OK ":4200\r\n:3\r\n:1\r\n:0\r\n");
+    reply_with(&desk->wire, "*7\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n" EPOCHS);
     assert_int_equal(done, 1);
     assert_int_equal(tick.error, ERROR_NONE);
     assert_int_equal(tick.clock_ms, 4200);
     assert_int_equal(tick.called, 3);
     assert_true(tick.is_behind && !tick.is_at_rest);
+}
+
+static void a_node_is_told_how_long_another_ticks_and_what_to_keep_in_mind(void **state)
+{
+    struct desk *desk = *state;
+    int done = 0;
+    struct redis_epochs epochs = {0};
+    struct redis_chore tick = {.kind = CHORE_TICK,
+                               .room = SPAN("a"),
+                               .node = UINT64_MAX,
+                               .epochs = &epochs,
+                               .done = note_tick,
+                               .context = &done};
+
     redis_submit_chore(desk->rooms, &tick);
-    reply_with(&desk->wire, "*4\r\n" OK ":4200\r\n:3\r\n:1\r\n");
+    redisReply *words = words_of(&desk->wire, 0);
+    assert_true(word_is(words, words->elements - 1, "18446744073709551615"));
+    freeReplyObject(words);
+    reply_with(&desk->wire, "*7\r\n" OK ":1000\r\n:4200\r\n:0\r\n:0\r\n:0\r\n" EPOCHS);
+    assert_int_equal(tick.error, ERROR_NONE);
+    assert_int_equal(tick.wait_ms, 1000);
+    assert_int_equal(epochs.len, 4);
+    assert_memory_equal(epochs.bytes, "word", 4);
+}
+
+static void a_tick_that_cannot_be_read_leaves_in_mind_what_was_there(void **state)
+{
+    static const char *const replies[] = {
+        NULL,
+        "*6\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n",
+        "*7\r\n" OK ":1001\r\n:4200\r\n:3\r\n:1\r\n:0\r\n" EPOCHS,
+        "*7\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n:4\r\n",
+        "*8\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n" EPOCHS ":0\r\n",
+    };
+    struct desk *desk = *state;
+    int done = 0;
+    struct redis_epochs epochs = {.len = 1, .bytes = "x"};
+    struct redis_chore tick = {
+        .kind = CHORE_TICK, .room = SPAN("a"), .epochs = &epochs, .done = note_tick, .context = &done};
+    char longest[1024];
+
+    for (size_t i = 0; i < sizeof(replies) / sizeof(replies[0]); i++) {
+        redis_submit_chore(desk->rooms, &tick);
+        reply_with(&desk->wire, replies[i]);
+        assert_int_equal(tick.error, ERROR_ENGINE_UNAVAILABLE);
+        assert_true(epochs.len == 1 && epochs.bytes[0] == 'x');
+    }
+    snprintf(longest, sizeof(longest), "*7\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n$%d\r\n%0*d\r\n",
+             CHORE_EPOCHS_MAX + 1, CHORE_EPOCHS_MAX + 1, 7);
+    redis_submit_chore(desk->rooms, &tick);
+    reply_with(&desk->wire, longest);
     assert_int_equal(tick.error, ERROR_ENGINE_UNAVAILABLE);
+}
+
+static void a_room_that_another_node_made_is_made(void **state)
+{
+    struct desk *desk = *state;
+    int done = 0;
+    struct settings settings = settings_default();
+    struct redis_epochs epochs = {.len = 4, .bytes = "word"};
+    struct redis_chore make = {.kind = CHORE_MAKE,
+                               .room = SPAN("a"),
+                               .settings = &settings,
+                               .epochs = &epochs,
+                               .done = note_tick,
+                               .context = &done};
+
+    redis_submit_chore(desk->rooms, &make);
+    redisReply *words = words_of(&desk->wire, 0);
+    assert_true(word_is(words, words->elements - 2 * setting_count - 1, "word"));
+    freeReplyObject(words);
+    reply_with(&desk->wire, "*1\r\n$8\r\nCONFLICT\r\n");
+    assert_int_equal(make.error, ERROR_NONE);
+    make.epochs = NULL;
+    redis_submit_chore(desk->rooms, &make);
+    reply_with(&desk->wire, "*2\r\n" OK ":1\r\n");
+    assert_int_equal(make.error, ERROR_ENGINE_UNAVAILABLE);
+    redis_submit_chore(desk->rooms, &make);
+    reply_with(&desk->wire, "*1\r\n" OK);
+    assert_int_equal(make.error, ERROR_NONE);
+    assert_int_equal(done, 3);
 }
 
 #define DESK_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -491,6 +571,9 @@ int main(void)
         DESK_TEST(a_room_has_moved_if_its_former_keeper_is_there),
         DESK_TEST(a_room_that_is_never_renewed_is_away),
         DESK_TEST(a_tick_is_sent_behind_what_was_submitted_before_it),
+        DESK_TEST(a_node_is_told_how_long_another_ticks_and_what_to_keep_in_mind),
+        DESK_TEST(a_tick_that_cannot_be_read_leaves_in_mind_what_was_there),
+        DESK_TEST(a_room_that_another_node_made_is_made),
     };
     return cmocka_run_group_tests_name("redis_rooms", tests, NULL, NULL);
 }
