@@ -160,7 +160,7 @@ void store_free(struct store *store)
         return;
     for (size_t i = 0; i < store->line_count; i++) {
         link_free(store->lines[i]->link);
-        must(!store->lines[i]->is_held);
+        must(store->lines[i]->holder == NULL);
         free(store->lines[i]);
     }
     store_drop_orders(store);
@@ -201,7 +201,7 @@ void store_send(struct store *store, struct store_order *order, uint64_t now_ms)
 static void order_try(struct store *store, struct store_order *order, uint64_t now_ms)
 {
     struct store_line *line = order_line(store, order);
-    order->awaits_line = line == NULL || line->is_held || link_state(line->link) != LINK_READY;
+    order->awaits_line = line == NULL || line->holder != NULL || link_state(line->link) != LINK_READY;
     if (!order->awaits_line)
         order_give(store, order, line, now_ms);
     else if (is_named(order) && is_lost(line)) {
@@ -583,7 +583,7 @@ static void lines_leave(struct store *store)
     size_t kept = 0;
     for (size_t i = 0; i < store->line_count; i++) {
         struct store_line *line = store->lines[i];
-        if (line->is_retired && !line->is_held && line->lane != STORE_LANE_SCOUT &&
+        if (line->is_retired && line->holder == NULL && line->lane != STORE_LANE_SCOUT &&
             link_in_flight(line->link) == 0) {
             line->is_leaving = true;
             places_forget(store);
@@ -669,16 +669,16 @@ enum link_wish store_wish(const struct store_line *line, uint64_t now_ms)
     return link_is_open(line->link) ? LINK_HANG_UP : LINK_KEEP;
 }
 
-void store_hold(struct store_line *line)
+void store_hold(struct store_line *line, void *holder)
 {
-    must(!line->is_held && !line->is_leaving);
-    line->is_held = true;
+    must(line->holder == NULL && holder != NULL && !line->is_leaving);
+    line->holder = holder;
 }
 
 void store_release(struct store *store, struct store_line *line)
 {
-    must(line->is_held);
-    line->is_held = false;
+    must(line->holder != NULL);
+    line->holder = NULL;
     store->is_stirred = true;
 }
 

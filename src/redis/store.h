@@ -72,7 +72,7 @@ struct store_line {
     struct link *link;
     struct address address;
     enum store_lane lane;
-    bool is_held;        /* store_hold */
+    void *holder;        /* of store_hold; NULL: nobody */
     bool is_retired;     /* no primary any more: leaves when nothing is in flight */
     bool is_leaving;     /* is not dialed again */
     bool is_ready;       /* at the last turn */
@@ -104,7 +104,7 @@ struct store_line *store_line(const struct store *store, size_t place);
 enum link_wish store_wish(const struct store_line *line, uint64_t now_ms);
 
 /* Between the two no order is sent on this line, and it does not leave. */
-void store_hold(struct store_line *line);
+void store_hold(struct store_line *line, void *holder);
 void store_release(struct store *store, struct store_line *line);
 
 const struct topology *store_topology(const struct store *store);
@@ -119,8 +119,8 @@ const struct peer *store_peer(const struct store *store, uint16_t slot);
 bool store_is_running(const struct store *store, const char *run_id);
 
 /*
- * Why it could not serve at the last turn: a constant sentence, or NULL. Until every primary has been reached for the first time, and again when one
- * has not been for STORE_TROUBLE_MS on end: a short loss is nobody's trouble, and neither is a slow command.
+ * Why it could not serve at the last turn: a constant sentence, or NULL. Until every primary has been reached for the first time,
+ * and again when one has not been for STORE_TROUBLE_MS on end: a short loss is nobody's trouble, and neither is a slow command.
  */
 const char *store_trouble(const struct store *store);
 

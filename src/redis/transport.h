@@ -35,8 +35,7 @@ struct redis_command {
     /* the transport's own, until `done` */
     struct redis_command *next;
     char *bytes;
-    char run_id[PEER_RUN_ID_MAX + 1];
-    uint64_t deadline_ms;
+    struct redisReply *reply; /* that is held back */
     void *context;
     struct store_order order;
 };

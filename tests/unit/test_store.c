@@ -8,15 +8,11 @@
 
 #include "redis_process.h"
 #include "rig.h"
+#include "store_owner.h"
 
-#include <arpa/inet.h>
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
-#include <time.h>
-#include <unistd.h>
 
 /* ---- orders that remember how they ended ---- */
 
@@ -40,20 +36,13 @@ static void ask_done(struct store_order *order, enum link_outcome outcome, const
         (void)snprintf(ask->text, sizeof(ask->text), "%s", reply->str);
 }
 
-static uint64_t clock_ms(void)
-{
-    struct timespec now;
-    assert_int_equal(clock_gettime(CLOCK_MONOTONIC, &now), 0);
-    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
-
 static struct ask ask_of(const char *key, const char *command)
 {
     struct ask ask = {.order = {.slot = slot_of_key(span_of(key)), .done = ask_done}};
     int len = redisFormatCommand(&ask.bytes, command);
     assert_true(len > 0);
     ask.order.bytes = (struct span){ask.bytes, (size_t)len};
-    ask.order.deadline_ms = clock_ms() + 8000;
+    ask.order.deadline_ms = owner_clock_ms() + 8000;
     return ask;
 }
 
@@ -95,89 +84,27 @@ static const struct store_options options = {
 static void store_open(const char *text)
 {
     assert_null(store_url_read(span_of(text), &url));
-    store = store_new(&options, 5, clock_ms());
+    store = store_new(&options, 5, owner_clock_ms());
     assert_non_null(store);
-}
-
-static int fd_of(const struct store_line *line)
-{
-    return (int)(intptr_t)line->connection - 1; /* NULL: none */
-}
-
-static void line_close(struct store_line *line, const char *why)
-{
-    assert_int_equal(close(fd_of(line)), 0);
-    line->connection = NULL;
-    link_closed(line->link, why, clock_ms());
-}
-
-static void line_dial(struct store_line *line)
-{
-    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(line->address.port)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    assert_int_equal(inet_pton(AF_INET, line->address.host, &at.sin_addr), 1);
-    line->connection = (void *)(intptr_t)(fd + 1);
-    link_dialing(line->link, clock_ms());
-    if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
-        link_connected(line->link, clock_ms());
-    else
-        line_close(line, "Nobody there.");
-}
-
-static void line_heed(struct store_line *line)
-{
-    enum link_wish wish = store_wish(line, clock_ms());
-    if (wish == LINK_DIAL)
-        line_dial(line);
-    else if (wish == LINK_HANG_UP)
-        line_close(line, "unused");
-    struct span out = link_output(line->link);
-    ssize_t sent = out.len == 0 ? 0 : send(fd_of(line), out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent > 0)
-        link_sent(line->link, (size_t)sent);
-    else if (sent < 0 && errno != EAGAIN)
-        line_close(line, "The connection broke.");
-}
-
-static void line_read(struct store_line *line)
-{
-    char bytes[4096];
-    ssize_t got = recv(fd_of(line), bytes, sizeof(bytes), MSG_DONTWAIT);
-    if (got > 0)
-        link_received(line->link, (struct span){bytes, (size_t)got}, clock_ms());
-    else if (got == 0 || errno != EAGAIN)
-        line_close(line, "The connection broke.");
 }
 
 static void turn(void)
 {
-    struct pollfd events[STORE_LINES_MAX];
-    store_turn(store, clock_ms());
-    for (size_t i = 0; i < store_lines(store); i++)
-        line_heed(store_line(store, i));
-    size_t count = store_lines(store);
-    for (size_t i = 0; i < count; i++)
-        events[i] = (struct pollfd){fd_of(store_line(store, i)), POLLIN, 0};
-    uint64_t now_ms = clock_ms(), due_ms = store_due_ms(store);
-    int wait_ms = due_ms <= now_ms ? 0 : due_ms - now_ms > 100 ? 100 : (int)(due_ms - now_ms);
-    assert_true(poll(events, count, wait_ms) >= 0);
-    for (size_t i = 0; i < count; i++)
-        if (events[i].revents != 0)
-            line_read(store_line(store, i));
+    owner_turn(store, NULL);
 }
 
 static void answer_wait(const struct ask *ask)
 {
-    uint64_t end_ms = clock_ms() + 12000;
+    uint64_t end_ms = owner_clock_ms() + 12000;
     while (ask->ended == 0) {
-        assert_true(clock_ms() < end_ms);
+        assert_true(owner_clock_ms() < end_ms);
         turn();
     }
 }
 
 static void run(struct ask *ask)
 {
-    store_send(store, &ask->order, clock_ms());
+    store_send(store, &ask->order, owner_clock_ms());
     answer_wait(ask);
 }
 
@@ -191,9 +118,7 @@ static void expect_run(const char *key, const char *command, const char *text)
 
 static void store_close(void)
 {
-    for (size_t i = 0; i < store_lines(store); i++)
-        if (fd_of(store_line(store, i)) >= 0)
-            line_close(store_line(store, i), "The test is over.");
+    owner_close_lines(store);
     store_free(store);
 }
 
@@ -237,11 +162,11 @@ static void store_open_at(const struct redis_process *server)
 /* Until all of them agree that all is well. */
 static void cluster_wait(void)
 {
-    uint64_t end_ms = clock_ms() + 20000;
+    uint64_t end_ms = owner_clock_ms() + 20000;
     for (int i = 0; i < 2; i++)
         while (strstr(order(&servers[i], "CLUSTER INFO"), "cluster_state:ok") == NULL ||
                strstr(order(&servers[i], "CLUSTER INFO"), "cluster_known_nodes:2") == NULL) {
-            assert_true(clock_ms() < end_ms);
+            assert_true(owner_clock_ms() < end_ms);
             assert_int_equal(poll(NULL, 0, 10), 0);
         }
 }
@@ -271,7 +196,7 @@ static void orders_given_before_anything_is_known_are_answered(void **state)
     store_open_at(&servers[0]);
     struct ask asks[3] = {ask_of("a", "INCR a"), ask_of("a", "INCR a"), ask_of("a", "LPUSH a 1")};
     for (int i = 0; i < 3; i++)
-        store_send(store, &asks[i].order, clock_ms());
+        store_send(store, &asks[i].order, owner_clock_ms());
     for (int i = 0; i < 3; i++)
         answer_wait(&asks[i]);
     expect_answer(&asks[0], "1");
@@ -291,7 +216,7 @@ static void each_lane_is_a_connection_of_its_own(void **state)
     store_open_at(&servers[0]);
     struct ask slow = ask_of("a", "BLPOP nothing 0"), quick = ask_of("a", "INCR a");
     slow.order.lane = STORE_LANE_CONFIRMED;
-    store_send(store, &slow.order, clock_ms());
+    store_send(store, &slow.order, owner_clock_ms());
     while (strstr(order(&servers[0], "INFO clients"), "blocked_clients:1") == NULL)
         turn();
     run(&quick);
@@ -359,8 +284,8 @@ static void a_replica_that_takes_over_is_found_and_orders_wait_for_it(void **sta
     while (store_peer(store, 0) != NULL)
         turn();
     struct ask ask = ask_of("a", "SET b 7");
-    ask.order.deadline_ms = clock_ms() + 3000; /* sooner than anybody would look without a doubt */
-    store_send(store, &ask.order, clock_ms());
+    ask.order.deadline_ms = owner_clock_ms() + 3000; /* sooner than anybody would look without a doubt */
+    store_send(store, &ask.order, owner_clock_ms());
     turn();
     assert_int_equal(ask.ended, 0);
     (void)order(&servers[0], "REPLICAOF NO ONE");
@@ -403,11 +328,11 @@ static void nobody_there_is_told_by_the_deadline(void **state)
     store_open_at(&servers[0]);
     redis_process_kill(&servers[0]);
     struct ask ask = ask_of("a", "INCR a");
-    uint64_t start_ms = clock_ms();
+    uint64_t start_ms = owner_clock_ms();
     ask.order.deadline_ms = start_ms + 300;
     run(&ask);
     assert_int_equal(ask.outcome, LINK_UNSENT);
-    assert_true(clock_ms() >= start_ms + 300 && clock_ms() < start_ms + 2000);
+    assert_true(owner_clock_ms() >= start_ms + 300 && owner_clock_ms() < start_ms + 2000);
     assert_non_null(topology_trouble(store_topology(store)));
     ask_free(&ask);
     store_close();
@@ -420,7 +345,7 @@ static void no_more_orders_wait_than_may(void **state)
     struct ask asks[33];
     for (int i = 0; i < 33; i++) {
         asks[i] = ask_of("a", "INCR a");
-        store_send(store, &asks[i].order, clock_ms());
+        store_send(store, &asks[i].order, owner_clock_ms());
         assert_int_equal(asks[i].ended, i == 32);
     }
     assert_int_equal(asks[32].outcome, LINK_UNSENT);
@@ -442,7 +367,7 @@ static void an_order_that_the_end_overtakes_ends(void **state)
         turn();
     asks[0].order.lane = STORE_LANE_CONFIRMED; /* on a line that nobody has dialed yet */
     for (int i = 0; i < 2; i++)
-        store_send(store, &asks[i].order, clock_ms());
+        store_send(store, &asks[i].order, owner_clock_ms());
     store_close();
     for (int i = 0; i < 2; i++) {
         assert_int_equal(asks[i].ended, 1);
@@ -463,7 +388,7 @@ static void a_password_opens_the_door_for_every_line(void **state)
     (void)snprintf(text, sizeof(text), "redis://:other@127.0.0.1:%u/2", servers[0].port);
     store_open(text);
     struct ask ask = ask_of("a", "INCR a");
-    ask.order.deadline_ms = clock_ms() + 200;
+    ask.order.deadline_ms = owner_clock_ms() + 200;
     run(&ask);
     assert_int_equal(ask.outcome, LINK_UNSENT);
     assert_non_null(strstr(topology_trouble(store_topology(store)), "user and password"));
@@ -855,7 +780,7 @@ static void a_line_that_is_held_is_sent_nothing_and_stays(void **state)
     stage_settle();
     expect_answer(&first, "1");
     struct store_line *line = first.order.line;
-    store_hold(line);
+    store_hold(line, &first);
     store_send(store, &second.order, stage_ms);
     stage_pass(100);
     assert_int_equal(actors[0].orders, 1);
@@ -864,7 +789,7 @@ static void a_line_that_is_held_is_sent_nothing_and_stays(void **state)
     stage_settle();
     expect_answer(&second, "1");
 
-    store_hold(line);
+    store_hold(line, &first);
     line->is_retired = true;
     stage_settle();
     assert_int_equal(store_lines(store), 2);
