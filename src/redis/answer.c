@@ -177,6 +177,23 @@ static bool read_settings(const redisReply *list, struct settings *settings)
     return settings_from_text(settings, (struct span){text, used});
 }
 
+/* Those that the caller has place for. */
+static bool read_rooms(const redisReply *names, struct engine_list *list)
+{
+    list->count = 0;
+    if (names == NULL || names->type != REDIS_REPLY_ARRAY)
+        return false;
+    for (size_t i = 0; i < names->elements && list->count < list->size; i++) {
+        const redisReply *name = names->element[i];
+        if (!is_text(name) || !room_id_is_valid(text_of(name)))
+            return false;
+        struct room_id *id = &list->ids[list->count++];
+        id->len = (uint32_t)name->len;
+        memcpy(id->name, name->str, id->len);
+    }
+    return true;
+}
+
 /* Whether a NOT_READY or an OK brings what this kind of call answers. */
 static bool read_answer(const redisReply *reply, struct engine_call *call)
 {
@@ -193,6 +210,8 @@ static bool read_answer(const redisReply *reply, struct engine_call *call)
     case ENGINE_FIGURES:
         return first != NULL && read_figures(first, &call->figures) &&
                read_settings(element(reply, 2), &call->settings);
+    case ENGINE_ROOMS:
+        return read_rooms(first, &call->list);
     case ENGINE_SETTINGS:
         return read_settings(first, &call->settings);
     case ENGINE_ADVANCE:

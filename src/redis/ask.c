@@ -9,6 +9,7 @@
 
 #include "base/little.h"
 #include "base/must.h"
+#include "redis/slots.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static const char *const key_names[] = {
 
 #define KEYS (sizeof(key_names) / sizeof(key_names[0]))
 
-/* SHOP is the node's own, and ROOMS is about no room. */
+/* SHOP is a chore. */
 static const struct {
     bool is_there;
     enum script script;
@@ -38,6 +39,7 @@ static const struct {
     [ENGINE_SESSION_EXTEND] = {true, SCRIPT_SESSION_EXTEND},
     [ENGINE_FIGURES] = {true, SCRIPT_FIGURES},
     [ENGINE_SETTINGS] = {true, SCRIPT_SETTINGS},
+    [ENGINE_ROOMS] = {true, SCRIPT_ROOMS},
     [ENGINE_PUT] = {true, SCRIPT_PUT},
     [ENGINE_DELETE] = {true, SCRIPT_DELETE},
     [ENGINE_ADVANCE] = {true, SCRIPT_ADVANCE},
@@ -56,7 +58,22 @@ bool ask_has_script(enum engine_op op)
 
 bool ask_has_chore(enum redis_chore_kind kind)
 {
-    return kind == CHORE_TICK || kind == CHORE_MAKE;
+    return kind != CHORE_SHOP;
+}
+
+uint16_t ask_call_slot(const struct engine_call *call)
+{
+    return call->op == ENGINE_ROOMS ? slot_of_key(SPAN(ASK_REGISTRY)) : slot_of_tag(call->room);
+}
+
+static bool is_about_registry(const struct redis_chore *chore)
+{
+    return chore->kind == CHORE_REGISTER || chore->kind == CHORE_UNREGISTER;
+}
+
+uint16_t ask_chore_slot(const struct redis_chore *chore)
+{
+    return is_about_registry(chore) ? slot_of_key(SPAN(ASK_REGISTRY)) : slot_of_tag(chore->room);
 }
 
 bool ask_may_gather(enum engine_op op)
@@ -64,14 +81,27 @@ bool ask_may_gather(enum engine_op op)
     return op <= ENGINE_SESSION_EXTEND;
 }
 
+static void add_script(const struct ask *ask, enum script script)
+{
+    resp_begin(ask->resp);
+    resp_add(ask->resp, ask->is_whole ? SPAN("EVAL") : SPAN("EVALSHA"));
+    resp_add(ask->resp,
+             ask->is_whole ? script_text(script) : (struct span){ask->names->sha[script], SCRIPT_SHA_LEN});
+}
+
+static void add_registry_head(const struct ask *ask, enum script script)
+{
+    add_script(ask, script);
+    resp_add_number(ask->resp, 1);
+    resp_add(ask->resp, SPAN(ASK_REGISTRY));
+    resp_add_copy(ask->resp, span_of(ask->run_id));
+}
+
 static void add_head(const struct ask *ask, enum script script, struct span room)
 {
     struct resp *resp = ask->resp;
 
-    resp_begin(resp);
-    resp_add(resp, ask->is_whole ? SPAN("EVAL") : SPAN("EVALSHA"));
-    resp_add(resp,
-             ask->is_whole ? script_text(script) : (struct span){ask->names->sha[script], SCRIPT_SHA_LEN});
+    add_script(ask, script);
     resp_add_number(resp, KEYS);
     for (size_t i = 0; i < KEYS; i++) {
         char key[ROOM_ID_MAX + 32];
@@ -195,6 +225,11 @@ void ask_calls(const struct ask *ask, const struct engine_call *const *calls, ui
 {
     must(count > 0 && count <= RESP_CALLS_MAX && (count == 1 || ask_may_gather(calls[0]->op)));
     must(ask_has_script(calls[0]->op));
+    if (calls[0]->op == ENGINE_ROOMS) {
+        add_registry_head(ask, SCRIPT_ROOMS);
+        resp_add_number(ask->resp, calls[0]->list.size);
+        return;
+    }
     add_head(ask, script_of[calls[0]->op].script, calls[0]->room);
     for (uint32_t i = 0; i < count; i++)
         add_call(ask->resp, calls[i]);
@@ -202,13 +237,27 @@ void ask_calls(const struct ask *ask, const struct engine_call *const *calls, ui
 
 void ask_chore(const struct ask *ask, const struct redis_chore *chore)
 {
-    must(ask_has_chore(chore->kind));
-    if (chore->kind == CHORE_TICK) {
+    switch (chore->kind) {
+    case CHORE_TICK:
         add_head(ask, SCRIPT_TICK, chore->room);
         resp_add_number(ask->resp, chore->node);
-    } else {
+        break;
+    case CHORE_MAKE:
         add_head(ask, SCRIPT_PUT, chore->room);
         add_put(ask->resp, &(struct engine_put){.settings = *chore->settings}, chore->epochs);
+        break;
+    case CHORE_REGISTER:
+        add_registry_head(ask, SCRIPT_REGISTER);
+        resp_add(ask->resp, chore->room);
+        resp_add_number(ask->resp, chore->rooms_max);
+        resp_add_number(ask->resp, chore->is_known);
+        break;
+    case CHORE_UNREGISTER:
+        add_registry_head(ask, SCRIPT_UNREGISTER);
+        resp_add(ask->resp, chore->room);
+        break;
+    case CHORE_SHOP:
+        must(false);
     }
 }
 

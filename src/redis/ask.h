@@ -16,6 +16,13 @@ const char *ask_key(size_t place);
 bool ask_has_script(enum engine_op op);
 bool ask_has_chore(enum redis_chore_kind kind);
 
+/* The registry of rooms: the only key that belongs to none, and has a slot of its own. */
+#define ASK_REGISTRY "queue:rooms"
+
+/* The slot of the keys that it is about. */
+uint16_t ask_call_slot(const struct engine_call *call);
+uint16_t ask_chore_slot(const struct redis_chore *chore);
+
 /* Whether calls of this kind that are about one room can be asked with one command: what people ask, not what an operator does. */
 bool ask_may_gather(enum engine_op op);
 

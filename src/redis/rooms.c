@@ -50,7 +50,7 @@ struct redis_rooms {
     uint32_t in_flight;
 };
 
-static struct request *request_new(struct redis_rooms *rooms, struct span room, uint32_t size);
+static struct request *request_new(struct redis_rooms *rooms, uint16_t slot, struct span room, uint32_t size);
 static void request_send(struct request *request);
 static char *request_write(struct redis_command *command, const char *run_id, size_t *len);
 static void take_reply(struct redis_command *command, enum command_end end, const struct redisReply *reply);
@@ -78,17 +78,18 @@ void redis_rooms_free(struct redis_rooms *rooms)
 
 static bool goes_with(const struct request *open, const struct engine_call *call)
 {
-    return open != NULL && open->count < open->size && call->op == open->calls[0]->op &&
-           span_equal(call->room, open->room);
+    return open->count < open->size && call->op == open->calls[0]->op && span_equal(call->room, open->room);
 }
 
 void redis_submit(struct redis_rooms *rooms, struct engine_call *call)
 {
     must(ask_has_script(call->op));
-    if (!goes_with(rooms->open, call)) {
+    /* Whoever is answered by a flush may submit, and so open another request. */
+    while (rooms->open != NULL && !goes_with(rooms->open, call))
         redis_flush(rooms);
-        rooms->open = request_new(rooms, call->room, ask_may_gather(call->op) ? RESP_CALLS_MAX : 1);
-    }
+    if (rooms->open == NULL)
+        rooms->open = request_new(rooms, ask_call_slot(call), call->room,
+                                  ask_may_gather(call->op) ? RESP_CALLS_MAX : 1);
     if (rooms->open != NULL) {
         rooms->open->calls[rooms->open->count++] = call;
         return;
@@ -100,7 +101,8 @@ void redis_submit(struct redis_rooms *rooms, struct engine_call *call)
 void redis_submit_chore(struct redis_rooms *rooms, struct redis_chore *chore)
 {
     redis_flush(rooms);
-    struct request *request = ask_has_chore(chore->kind) ? request_new(rooms, chore->room, 0) : NULL;
+    struct request *request =
+        ask_has_chore(chore->kind) ? request_new(rooms, ask_chore_slot(chore), chore->room, 0) : NULL;
     if (request != NULL) {
         request->chore = chore;
         request_send(request);
@@ -121,16 +123,15 @@ void redis_flush(struct redis_rooms *rooms)
 
 /* ---- requests ---- */
 
-static struct request *request_new(struct redis_rooms *rooms, struct span room, uint32_t size)
+static struct request *request_new(struct redis_rooms *rooms, uint16_t slot, struct span room, uint32_t size)
 {
     struct request *request = malloc(sizeof(*request) + size * sizeof(void *));
 
     if (request != NULL)
-        *request = (struct request){
-            .command = {.slot = slot_of_tag(room), .write = request_write, .done = take_reply},
-            .rooms = rooms,
-            .room = room,
-            .size = size};
+        *request = (struct request){.command = {.slot = slot, .write = request_write, .done = take_reply},
+                                    .rooms = rooms,
+                                    .room = room,
+                                    .size = size};
     return request;
 }
 
@@ -219,7 +220,7 @@ static void renewal_name(struct renewal *renewal, struct span former)
 static struct renewal *renewal_new(struct redis_rooms *rooms, struct span room, struct span former)
 {
     struct renewal *renewal = calloc(1, sizeof(*renewal));
-    struct request *request = request_new(rooms, room, 0);
+    struct request *request = request_new(rooms, slot_of_tag(room), room, 0);
 
     if (renewal == NULL || request == NULL) {
         free(renewal);

@@ -21,7 +21,7 @@ struct redis_rooms *redis_rooms_new(struct transport *transport);
 void redis_rooms_free(struct redis_rooms *rooms);
 
 /*
- * Any call but ENGINE_SHOP and ENGINE_ROOMS. Its `done` is called in or after the flush. The name of its room must live until
+ * Any call but ENGINE_SHOP. Its `done` is called in or after the flush. The name of its room must live until
  * then.
  */
 void redis_submit(struct redis_rooms *rooms, struct engine_call *call);

@@ -21,13 +21,16 @@
     SCRIPT(LEAVE_SOON, leave_soon)         \
     SCRIPT(LOOK, look)                     \
     SCRIPT(PUT, put)                       \
+    SCRIPT(REGISTER, register)             \
     SCRIPT(RENEW, renew)                   \
+    SCRIPT(ROOMS, rooms)                   \
     SCRIPT(SESSION_END, session_end)       \
     SCRIPT(SESSION_EXTEND, session_extend) \
     SCRIPT(SESSION_TOUCH, session_touch)   \
     SCRIPT(SETTINGS, settings)             \
     SCRIPT(STATUS, status)                 \
-    SCRIPT(TICK, tick)
+    SCRIPT(TICK, tick)                     \
+    SCRIPT(UNREGISTER, unregister)
 
 enum script {
 #define SCRIPT_ENUM(name, file) SCRIPT_##name,

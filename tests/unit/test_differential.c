@@ -877,6 +877,164 @@ static void a_key_is_forgotten_at_the_same_moment(void **state)
     pair_free(&pair);
 }
 
+/* ---- keys ---- */
+
+#define STRICT_STEPS 1500
+
+/* Nobody may touch any other keys than those that ask_key names, neither the scripts nor this test. */
+static void allow_own_keys(struct redis_server *server)
+{
+    const char *key;
+
+    freeReplyObject(redis_server_ask(server, "ACL SETUSER default resetkeys ~" ASK_REGISTRY));
+    for (size_t i = 0; (key = ask_key(i)) != NULL; i++) {
+        char rule[64];
+        snprintf(rule, sizeof(rule), "~%s:" TAG, key);
+        freeReplyObject(redis_server_ask(server, "ACL SETUSER default %s", rule));
+    }
+}
+
+static void await_cluster(struct redis_server *server)
+{
+    bool is_whole = false;
+
+    freeReplyObject(redis_server_ask(server, "CLUSTER ADDSLOTSRANGE 0 16383"));
+    while (!is_whole) {
+        struct redisReply *info = redis_server_ask(server, "CLUSTER INFO");
+        is_whole = strstr(info->str, "cluster_state:ok") != NULL;
+        freeReplyObject(info);
+    }
+}
+
+static int start_strict(void **state)
+{
+    static const char *const options[] = {"--cluster-enabled", "yes", NULL};
+    static struct redis_server server;
+
+    redis_server_start(&server, options);
+    await_cluster(&server);
+    allow_own_keys(&server);
+    *state = &server;
+    return 0;
+}
+
+static int stop_strict(void **state)
+{
+    redis_server_stop(*state);
+    return 0;
+}
+
+static void scripts_run_in_a_cluster_and_touch_no_key_but_those_they_name(void **state)
+{
+    play(*state, 6, STRICT_STEPS); /* with losses and an operator */
+    play(*state, 12, STRICT_STEPS);
+}
+
+/* ---- the registry ---- */
+
+static struct redis_rooms *registry_open(struct redis_server *server)
+{
+    struct redis_rooms *rooms = redis_rooms_new(&server->transport);
+
+    assert_non_null(rooms);
+    freeReplyObject(redis_server_ask(server, "FLUSHALL"));
+    return rooms;
+}
+
+static enum error registry_ask(struct redis_rooms *rooms, enum redis_chore_kind kind, const char *room,
+                               bool is_known)
+{
+    bool is_done = false;
+    struct redis_chore chore = {.kind = kind,
+                                .room = span_of(room),
+                                .rooms_max = 3,
+                                .is_known = is_known,
+                                .done = note_chore,
+                                .context = &is_done};
+
+    redis_submit_chore(rooms, &chore);
+    assert_true(is_done);
+    return chore.error;
+}
+
+static enum error put_in(struct redis_rooms *rooms, const char *room)
+{
+    return registry_ask(rooms, CHORE_REGISTER, room, false);
+}
+
+static void take_out(struct redis_rooms *rooms, const char *room)
+{
+    assert_int_equal(registry_ask(rooms, CHORE_UNREGISTER, room, false), ERROR_NONE);
+}
+
+static void expect_listed(struct redis_rooms *rooms, uint32_t size, const char *expected)
+{
+    bool is_done = false;
+    struct room_id ids[4];
+    char names[sizeof(ids)] = "";
+    struct engine_call call = {
+        .op = ENGINE_ROOMS, .list = {.ids = ids, .size = size}, .done = note_done, .context = &is_done};
+
+    redis_submit(rooms, &call);
+    redis_flush(rooms);
+    assert_true(is_done && call.error == ERROR_NONE && call.list.count <= size);
+    for (uint32_t i = 0; i < call.list.count; i++)
+        snprintf(names + strlen(names), sizeof(names) - strlen(names), "%.*s ", (int)ids[i].len, ids[i].name);
+    assert_string_equal(names, expected);
+}
+
+static void rooms_are_listed_by_name_and_not_more_than_there_may_be(void **state)
+{
+    struct redis_rooms *rooms = registry_open(*state);
+
+    expect_listed(rooms, 4, "");
+    assert_int_equal(put_in(rooms, "b"), ERROR_NONE);
+    assert_int_equal(put_in(rooms, "B"), ERROR_NONE);
+    assert_int_equal(put_in(rooms, "ab"), ERROR_NONE);
+    assert_int_equal(put_in(rooms, "c"), ERROR_QUEUE_FULL);
+    assert_int_equal(put_in(rooms, "b"), ERROR_NONE);
+    expect_listed(rooms, 4, "B ab b ");
+    expect_listed(rooms, 2, "B ab ");
+    expect_listed(rooms, 0, "");
+    take_out(rooms, "ab");
+    assert_int_equal(put_in(rooms, "c"), ERROR_NONE);
+    expect_listed(rooms, 4, "B b c ");
+    redis_rooms_free(rooms);
+}
+
+static void a_room_that_was_deleted_is_told_from_one_that_was_forgotten(void **state)
+{
+    struct redis_rooms *rooms = registry_open(*state);
+
+    assert_int_equal(registry_ask(rooms, CHORE_REGISTER, "a", true), ERROR_NONE); /* forgotten */
+    take_out(rooms, "a");
+    assert_int_equal(registry_ask(rooms, CHORE_REGISTER, "a", true), ERROR_ROOM_NOT_FOUND);
+    expect_listed(rooms, 4, "");
+    assert_int_equal(put_in(rooms, "a"), ERROR_NONE); /* anew */
+    assert_int_equal(registry_ask(rooms, CHORE_REGISTER, "a", true), ERROR_NONE);
+    expect_listed(rooms, 4, "a ");
+    redis_rooms_free(rooms);
+}
+
+static void the_oldest_of_the_deleted_are_forgotten(void **state)
+{
+    struct redis_rooms *rooms = registry_open(*state);
+    char name[16];
+
+    assert_int_equal(put_in(rooms, "a"), ERROR_NONE);
+    assert_int_equal(put_in(rooms, "z"), ERROR_NONE);
+    redis_server_number(*state, "ZADD " ASK_REGISTRY " 5 oldest 6 older");
+    for (int i = 0; i < 999; i++) {
+        snprintf(name, sizeof(name), "m%d", i);
+        take_out(rooms, name);
+    }
+    assert_int_equal(redis_server_number(*state, "ZCARD " ASK_REGISTRY), 2 + 1000);
+    assert_int_equal(registry_ask(rooms, CHORE_REGISTER, "older", true), ERROR_ROOM_NOT_FOUND);
+    assert_int_equal(registry_ask(rooms, CHORE_REGISTER, "oldest", true), ERROR_NONE);
+    expect_listed(rooms, 4, "a oldest z ");
+    redis_rooms_free(rooms);
+}
+
 /* ---- a million people ---- */
 
 #define MILLION       1000000
@@ -1002,6 +1160,11 @@ int main(void)
         cmocka_unit_test(a_room_in_redis_answers_like_one_of_plain_c),
         cmocka_unit_test(a_key_is_forgotten_at_the_same_moment),
         cmocka_unit_test(positions_and_estimates_agree_behind_a_million),
+        cmocka_unit_test_setup_teardown(scripts_run_in_a_cluster_and_touch_no_key_but_those_they_name,
+                                        start_strict, stop_strict),
+        cmocka_unit_test(rooms_are_listed_by_name_and_not_more_than_there_may_be),
+        cmocka_unit_test(a_room_that_was_deleted_is_told_from_one_that_was_forgotten),
+        cmocka_unit_test(the_oldest_of_the_deleted_are_forgotten),
     };
     return cmocka_run_group_tests_name("differential", tests, start, stop);
 }

@@ -33,6 +33,7 @@ struct wire {
     struct transport transport; /* first */
     struct redis_command *command[COMMANDS_MAX];
     uint32_t sent, answered;
+    bool is_away;        /* ends every command at once */
     const char *running; /* a primary, or NULL */
 };
 
@@ -40,6 +41,10 @@ static void keep_command(struct transport *transport, struct redis_command *comm
 {
     struct wire *wire = (struct wire *)transport;
 
+    if (wire->is_away) {
+        command->done(command, COMMAND_UNSENT, NULL);
+        return;
+    }
     assert_true(wire->sent < COMMANDS_MAX);
     wire->command[wire->sent++] = command;
 }
@@ -101,6 +106,7 @@ struct desk {
     struct redis_rooms *rooms;
     struct engine_call call[CALLS_MAX];
     uint32_t done[CALLS_MAX];
+    struct room_id listed;
     uint32_t calls;
 };
 
@@ -139,6 +145,8 @@ static struct engine_call *ask(struct desk *desk, enum engine_op op, struct span
         .op = op, .room = room, .done = count_done, .context = &desk->done[desk->calls++]};
     if (op == ENGINE_PUT)
         call->put.settings = settings_default();
+    if (op == ENGINE_ROOMS)
+        call->list = (struct engine_list){.ids = &desk->listed, .size = 1};
     redis_submit(desk->rooms, call);
     return call;
 }
@@ -212,7 +220,7 @@ static void every_key_carries_its_room_in_braces(void **state)
 {
     for (int op = ENGINE_JOIN; op <= ENGINE_CLEAR; op++) {
         struct desk *desk = *state;
-        if (op == ENGINE_SHOP || op == ENGINE_ROOMS)
+        if (op == ENGINE_SHOP || op == ENGINE_ROOMS) /* neither is about the keys of a room */
             continue;
         ask(desk, (enum engine_op)op, SPAN("evt_2025_1001"));
         redis_flush(desk->rooms);
@@ -297,6 +305,10 @@ static void a_reply_that_cannot_be_read_is_an_engine_that_is_away(void **state)
         {ENGINE_CLEAR, "*3\r\n" OK ":1\r\n:1\r\n"},
         {ENGINE_SETTINGS, "*2\r\n" OK "*1\r\n$4\r\nmode\r\n"},
         {ENGINE_SETTINGS, "*2\r\n" OK "*2\r\n$4\r\nmode\r\n$5\r\nwrong\r\n"},
+        {ENGINE_ROOMS, "*1\r\n" OK},
+        {ENGINE_ROOMS, "*2\r\n" OK ":1\r\n"},
+        {ENGINE_ROOMS, "*2\r\n" OK "*1\r\n:1\r\n"},
+        {ENGINE_ROOMS, "*2\r\n" OK "*1\r\n$3\r\na/b\r\n"},
         {ENGINE_FIGURES, "*3\r\n" OK "*1\r\n:1\r\n*0\r\n"},
     };
     struct desk *desk = *state;
@@ -359,6 +371,19 @@ static void who_is_answered_may_ask_at_once(void **state)
     redis_flush(desk->rooms);
     assert_int_equal(desk->wire.sent, 2);
     reply_with(&desk->wire, NULL);
+    all_are_answered_once(desk);
+}
+
+static void who_is_answered_by_a_submit_may_ask_at_once(void **state)
+{
+    struct desk *desk = *state;
+    struct engine_call call = {.op = ENGINE_LEAVE, .room = SPAN("a"), .done = ask_again, .context = desk};
+
+    desk->wire.is_away = true;
+    redis_submit(desk->rooms, &call);
+    ask(desk, ENGINE_STATUS, SPAN("a")); /* sends the first, which asks again */
+    redis_flush(desk->rooms);
+    assert_int_equal(desk->calls, 2);
     all_are_answered_once(desk);
 }
 
@@ -567,6 +592,7 @@ int main(void)
         DESK_TEST(no_field_of_a_standing_is_believed_unseen),
         DESK_TEST(settings_of_another_version_are_passed_over),
         DESK_TEST(who_is_answered_may_ask_at_once),
+        DESK_TEST(who_is_answered_by_a_submit_may_ask_at_once),
         DESK_TEST(those_who_ask_wait_for_one_renewal),
         DESK_TEST(a_room_has_moved_if_its_former_keeper_is_there),
         DESK_TEST(a_room_that_is_never_renewed_is_away),
