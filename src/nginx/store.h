@@ -17,7 +17,10 @@ char *store_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 struct engine *store_begin(struct main_conf *conf, ngx_cycle_t *cycle);
 void store_end(void);
 
-/* Something was submitted to its engine: it is sent at the end of this turn of the event loop. */
+/* Whether this process has one. */
+bool store_is_begun(void);
+
+/* Something was submitted to its engine, or the engine ticked: it is sent at the end of this turn of the event loop. */
 void store_note_call(void);
 
 #endif

@@ -9,6 +9,7 @@
 #include "engine/local.h"
 #include "nginx/journal.h"
 #include "nginx/shop.h"
+#include "nginx/store.h"
 
 static struct engine *engine;
 static ngx_event_t tick_event;
@@ -24,7 +25,7 @@ ngx_int_t worker_init(ngx_cycle_t *cycle)
     if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
         return NGX_OK;
     struct main_conf *conf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_weir_module);
-    if (conf == NULL || conf->zone == NULL)
+    if (conf == NULL || (conf->zone == NULL && conf->store == NULL))
         return NGX_OK;
     if (engine_begin(conf, cycle) != NGX_OK)
         return NGX_ERROR;
@@ -41,7 +42,7 @@ ngx_int_t worker_init(ngx_cycle_t *cycle)
 
 static ngx_int_t engine_begin(struct main_conf *conf, ngx_cycle_t *cycle)
 {
-    engine = local_engine_new(conf->zone);
+    engine = conf->store != NULL ? store_begin(conf, cycle) : local_engine_new(conf->zone);
     if (engine == NULL)
         return NGX_ERROR;
     return conf->journal != NULL ? journal_begin(engine, conf, cycle->log) : NGX_OK;
@@ -59,6 +60,10 @@ void worker_exit(ngx_cycle_t *cycle)
 
 static void engine_end(void)
 {
+    if (store_is_begun()) {
+        store_end();
+        return;
+    }
     bool is_asked = journal_is_busy(); /* by people who will not hear of it: nginx ends at once */
     journal_end();
     if (!is_asked)
@@ -78,6 +83,7 @@ bool worker_is_ready(void)
 void worker_note_call(void)
 {
     journal_note_call();
+    store_note_call();
 }
 
 const char *worker_trouble(void)
@@ -97,6 +103,7 @@ static void tick_on_timer(ngx_event_t *event)
     if (worker_is_ready())
         engine->tick(engine, ngx_current_msec);
     journal_on_tick();
+    store_note_call();
     ngx_add_timer(event, ROOM_TICK_MS);
 }
 

@@ -10,7 +10,7 @@
 ngx_int_t worker_init(ngx_cycle_t *cycle);
 void worker_exit(ngx_cycle_t *cycle);
 
-/* NULL where no zone is configured: no handler of ours runs there. */
+/* NULL where neither a zone nor a store is configured: no handler of ours runs there. */
 struct engine *worker_engine(void);
 
 /* False: nothing may be submitted, for the rooms cannot be asked yet. */
