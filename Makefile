@@ -109,10 +109,10 @@ C_FILES     := $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h test
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-run: ## the demo, in the foreground: PORT=8000 DATA=build/demo WORKERS=(all cores)
+run: ## the demo, in the foreground: PORT=8000 DATA=build/demo WORKERS=(all cores) STORE=(redis://…)
 	@scripts/install-deps run
 	@$(MAKE) -s module
-	@exec env PORT='$(PORT)' DATA='$(DATA)' WORKERS='$(WORKERS)' scripts/run-demo
+	@exec env PORT='$(PORT)' DATA='$(DATA)' WORKERS='$(WORKERS)' STORE='$(STORE)' scripts/run-demo
 
 test: ## every test; the last line is `N passed, N failed`
 	@scripts/install-deps test
