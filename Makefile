@@ -81,7 +81,7 @@ MODULE_LIBS := -lcrypto -ljansson -lhiredis -lpthread
 
 CLI         := $(B)/weir
 CLI_OBJS    := $(patsubst %.c,$(B)/%.o,$(wildcard src/cli/*.c))
-CLI_LIBS    := -ljansson -lcurl -lcrypto -lpthread -lm
+CLI_LIBS    := -ljansson -lcurl -lhiredis -lssl -lcrypto -lpthread -lm
 
 UNIT_HELP   := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
 UNIT        := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))

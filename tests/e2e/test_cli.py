@@ -159,7 +159,7 @@ def test_wrong_usage_is_one_line_and_exit_2(words, part):
 def test_help_names_every_command_and_each_command_explains_itself():
     listed = run("help").lines()
     commands = [match[1] for line in listed if (match := re.match(r"  weir (\w+)", line))]
-    assert commands == ["plan", "rooms", "room", "ticket", "top", "journal", "key", "pass", "help"]
+    assert commands == ["plan", "rooms", "room", "ticket", "top", "journal", "key", "pass", "redis", "help"]
     assert run("--help").out == run("help").out
     for command in commands:
         told = run(command, "--help")
