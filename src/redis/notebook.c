@@ -30,7 +30,7 @@ static void note_unlink(struct notebook *notebook, const struct note *note);
 
 struct notebook *notebook_new(uint32_t size)
 {
-    struct notebook *notebook = calloc(1, sizeof(*notebook) + size * sizeof(notebook->notes[0]));
+    struct notebook *notebook = calloc(1, sizeof(*notebook) + size * sizeof(struct note *));
     uint32_t buckets = 16;
 
     must(size > 0 && size < UINT32_MAX / 4);

@@ -19,6 +19,7 @@
 #include "redis/redis_engine.h"
 
 #include "base/must.h"
+#include "redis/census.h"
 #include "redis/notebook.h"
 #include "redis/rooms.h"
 #include "redis/setup.h"
@@ -38,6 +39,7 @@ struct redis_engine {
     uint64_t now_ms; /* as the last tick said */
     uint32_t waiting;
     struct setup *setup;
+    struct census *census;
 };
 
 static void redis_engine_submit(struct engine *engine, struct engine_call *call);
@@ -60,6 +62,8 @@ static void room_go_on(struct note *note);
 static bool room_do_next(struct note *note);
 
 static void room_brought(void *context, struct span room);
+static bool room_found(void *context, struct span room);
+static void room_described(void *context, struct span room, const struct settings *settings);
 
 static struct redis_engine *redis_of(struct engine *engine)
 {
@@ -77,7 +81,9 @@ struct engine *redis_engine_new(const struct redis_engine_options *options)
     redis->rooms = redis_rooms_new(options->transport);
     redis->notebook = notebook_new(options->rooms_max + NOTES_MORE);
     redis->setup = setup_new(redis->rooms, &redis->options, room_brought, redis);
-    if (redis->rooms != NULL && redis->notebook != NULL && redis->setup != NULL)
+    redis->census =
+        census_new(redis->rooms, options->rooms_max + NOTES_MORE, room_found, room_described, redis);
+    if (redis->rooms != NULL && redis->notebook != NULL && redis->setup != NULL && redis->census != NULL)
         return &redis->engine;
     redis_engine_free(&redis->engine);
     return NULL;
@@ -94,6 +100,8 @@ void redis_engine_free(struct engine *engine)
         notebook_free(redis->notebook);
     if (redis->setup != NULL)
         setup_free(redis->setup);
+    if (redis->census != NULL)
+        census_free(redis->census);
     free(redis);
 }
 
@@ -286,17 +294,15 @@ static void settings_note(struct redis_engine *redis, struct note *note, const s
 }
 
 /* The answer for one of those who waited for it. */
-static void settings_tell(struct engine_call *call, const struct engine_call *answer)
+static void settings_tell(struct engine_call *asker, const struct engine_call *answer)
 {
-    struct redis_engine *redis = redis_of(call->engine);
-
-    call->error = answer->error;
-    call->retry_after_sec = answer->retry_after_sec;
-    call->settings = answer->settings;
-    if (call->error == ERROR_ROOM_NOT_FOUND)
-        call_missed(redis, call);
+    asker->error = answer->error;
+    asker->retry_after_sec = answer->retry_after_sec;
+    asker->settings = answer->settings;
+    if (asker->error == ERROR_ROOM_NOT_FOUND)
+        call_missed(redis_of(asker->engine), asker);
     else
-        call_end(call);
+        call_end(asker);
 }
 
 static void settings_answered(struct engine_call *call)
@@ -385,6 +391,26 @@ static void room_brought(void *context, struct span room)
         return;
     settings_doubt(note);
     room_wake(note);
+}
+
+/* By the census: a tick tells its epochs, and finds people whom nobody ticks any more. */
+static bool room_found(void *context, struct span room)
+{
+    struct note *note = note_open(context, room);
+
+    if (note == NULL)
+        return false;
+    if (note->epochs.len == 0)
+        room_wake(note);
+    return !note->has_settings;
+}
+
+static void room_described(void *context, struct span room, const struct settings *settings)
+{
+    struct note *note = note_open(context, room);
+
+    if (note != NULL)
+        settings_note(context, note, settings);
 }
 
 static void room_wake(struct note *note)
@@ -648,6 +674,7 @@ static void redis_engine_tick(struct engine *engine, uint64_t now_ms)
 
     redis->now_ms = now_ms;
     setup_tick(redis->setup, now_ms);
+    census_tick(redis->census, now_ms);
     for (uint32_t i = 0; i < notebook_count(redis->notebook); i++)
         note_tick(redis, notebook_at(redis->notebook, i));
     redis_flush(redis->rooms);

@@ -27,9 +27,14 @@ static struct redis_rooms {
     uint32_t count, taken;
 } wire;
 
+/* The rooms that there are; the engine's own question for them is answered at once. */
+static const char *registry[4];
+static uint32_t registered, listed;
+
 struct redis_rooms *redis_rooms_new(struct transport *transport)
 {
     (void)transport;
+    registered = listed = 0;
     wire = (struct redis_rooms){0};
     return &wire;
 }
@@ -45,9 +50,25 @@ static void keep(struct redis_rooms *rooms, struct sent sent)
     rooms->sent[rooms->count++] = sent;
 }
 
+static void list_rooms(struct engine_call *call)
+{
+    listed++;
+    assert_true(call->list.size >= registered);
+    for (uint32_t i = 0; i < registered; i++) {
+        call->list.ids[i].len = (uint32_t)strlen(registry[i]);
+        memcpy(call->list.ids[i].name, registry[i], strlen(registry[i]));
+    }
+    call->list.count = registered;
+    call->error = ERROR_NONE;
+    call->done(call);
+}
+
 void redis_submit(struct redis_rooms *rooms, struct engine_call *call)
 {
-    keep(rooms, (struct sent){call, NULL});
+    if (call->op == ENGINE_ROOMS && call->list.size > 0)
+        list_rooms(call);
+    else
+        keep(rooms, (struct sent){call, NULL});
 }
 
 void redis_submit_chore(struct redis_rooms *rooms, struct redis_chore *chore)
@@ -735,6 +756,42 @@ static void what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed(vo
     desk_free(desk);
 }
 
+/* ---- rooms that others made ---- */
+
+static void rooms_that_nobody_asked_about_here_are_known_too(void **state)
+{
+    struct desk *desk = desk_new(0, false);
+    (void)state;
+
+    registry[0] = "a";
+    registry[1] = "b";
+    registered = 2;
+    tick(desk, 1000);
+    assert_int_equal(listed, 1);
+    answer_settings(5);
+    rest(next_chore(CHORE_TICK), "epochs of a");
+    answer(next_call(ENGINE_SETTINGS), ERROR_ROOM_NOT_FOUND);
+    tick(desk, 1100);
+    chore_done(next_chore(CHORE_TICK), ERROR_ROOM_NOT_FOUND);
+    tick(desk, 5900);
+    assert_int_equal(sent(), 0);
+    tick(desk, 6000);
+    assert_int_equal(listed, 2);
+    answer(next_call(ENGINE_SETTINGS), ERROR_ENGINE_UNAVAILABLE);
+    chore_done(next_chore(CHORE_TICK), ERROR_ROOM_NOT_FOUND);
+
+    /* The server forgets them: what was found out is of use. */
+    ask(desk, ENGINE_STATUS, "a");
+    answer(next_call(ENGINE_STATUS), ERROR_ROOM_NOT_FOUND);
+    chore_done(next_chore(CHORE_REGISTER), ERROR_NONE);
+    struct redis_chore *chore = next_chore(CHORE_MAKE);
+    assert_int_equal(chore->settings->rate_milli, 5);
+    assert_memory_equal(chore->epochs->bytes, "epochs of a", chore->epochs->len);
+    chore_done(chore, ERROR_NONE);
+    answer(next_call(ENGINE_STATUS), ERROR_NONE);
+    desk_free(desk);
+}
+
 /* ---- the configuration ---- */
 
 /* The server has the room with these settings. */
@@ -833,7 +890,7 @@ static void rooms_that_could_not_be_brought_are_tried_again(void **state)
 
 #define NOTES (ROOMS_MAX + 64)
 
-static char names[NOTES + 1][8];
+static char names[NOTES + 1][16];
 
 static void miss(struct desk *desk, int i)
 {
@@ -896,6 +953,7 @@ int main(void)
         cmocka_unit_test(whoever_ticks_a_room_registers_it_now_and_then),
         cmocka_unit_test(heartbeats_wait_for_the_tick_and_go_by_rooms),
         cmocka_unit_test(what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed),
+        cmocka_unit_test(rooms_that_nobody_asked_about_here_are_known_too),
         cmocka_unit_test(configured_rooms_are_brought_to_the_server),
         cmocka_unit_test(what_an_operator_changed_stays),
         cmocka_unit_test(rooms_that_could_not_be_brought_are_tried_again),
