@@ -116,11 +116,11 @@ static struct note *note_take_over(struct notebook *notebook)
     return found;
 }
 
+/* While calls wait for a chore, one is under way. */
 static bool is_idle(const struct note *note)
 {
     return !note->is_busy && !note->is_going_on && !note->is_awake && !note->has_shop &&
-           note->asker == NULL && note->deleting.first == NULL && note->putting.first == NULL &&
-           note->missing.first == NULL && note->beating.first == NULL;
+           note->asker == NULL && note->beating.first == NULL;
 }
 
 static void note_unlink(struct notebook *notebook, const struct note *note)

@@ -571,6 +571,20 @@ static void a_delete_unregisters_first_and_forgets(void **state)
     desk_free(desk);
 }
 
+/* Not even where it could be: it would be made only to be deleted. */
+static void a_forgotten_room_is_not_made_for_a_delete(void **state)
+{
+    struct desk *desk = desk_new(1, true);
+    (void)state;
+
+    struct engine_call *gone = ask(desk, ENGINE_DELETE, "hall");
+    chore_done(next_chore(CHORE_UNREGISTER), ERROR_NONE);
+    answer(next_call(ENGINE_DELETE), ERROR_ROOM_NOT_FOUND);
+    assert_int_equal(gone->error, ERROR_ROOM_NOT_FOUND);
+    assert_int_equal(sent(), 0);
+    desk_free(desk);
+}
+
 static void a_new_room_is_registered_before_it_is_made(void **state)
 {
     struct desk *desk = desk_new(0, false);
@@ -945,6 +959,7 @@ int main(void)
         cmocka_unit_test(a_forgotten_room_is_made_as_it_was),
         cmocka_unit_test(a_room_that_somebody_deleted_does_not_come_back),
         cmocka_unit_test(a_delete_unregisters_first_and_forgets),
+        cmocka_unit_test(a_forgotten_room_is_not_made_for_a_delete),
         cmocka_unit_test(a_new_room_is_registered_before_it_is_made),
         cmocka_unit_test(rooms_are_ticked_while_there_is_something_to_do),
         cmocka_unit_test(a_room_that_was_asked_during_its_tick_is_not_at_rest),
