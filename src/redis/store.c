@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #define MIN(a, b)    ((a) < (b) ? (a) : (b))
+#define MAX(a, b)    ((a) > (b) ? (a) : (b))
 #define NEVER        UINT64_MAX
 #define AGAIN_MS     10 /* before another try; doubled each time, */
 #define AGAIN_TIMES  5  /* so often */
@@ -49,6 +50,7 @@ struct store {
     bool is_stirred;                              /* unless this: a line or the map is another now */
     bool is_trying;                               /* those that wait; */
     struct store_order *given, **given_end;       /* meanwhile: they stand behind all of them */
+    uint64_t waiting_turn;                        /* of the last of those that wait, or later */
     uint64_t turns;                               /* orders given so far */
     uint64_t waits[STORE_LANE_SCOUT][SLOTS / 64]; /* a bit for each slot of which one waits */
     char *asking;                                 /* room for ASKING and a command */
@@ -294,6 +296,8 @@ static bool is_for_store(const struct store_order *order, enum refusal_deed deed
 static void order_put_back(struct store *store, struct store_order *order)
 {
     struct store_order **at = &store->waiting;
+    if (!is_waiting(store, order) || order->turn > store->waiting_turn)
+        at = store->waiting_end; /* as usual: a server that refuses one refuses those behind it too */
     while (*at != NULL &&
            ((*at)->slot != order->slot || (*at)->lane != order->lane || (*at)->turn < order->turn))
         at = &(*at)->next;
@@ -313,6 +317,7 @@ static void order_insert(struct store *store, struct store_order *order, struct 
     }
     store->waits[order->lane][order->slot / 64] |= 1ULL << order->slot % 64;
     store->waiting_due_ms = MIN(store->waiting_due_ms, order_due_ms(order));
+    store->waiting_turn = MAX(store->waiting_turn, order->turn);
     store->waiting_count++;
     order->next = *at;
     *at = order;
@@ -345,6 +350,7 @@ static void waiting_try(struct store *store, uint64_t now_ms)
         return;
     store->is_stirred = false;
     store->waiting_due_ms = NEVER;
+    store->waiting_turn = 0;
     memset(store->waits, 0, sizeof(store->waits));
     store->is_trying = true;
     for (uint32_t i = 0; i < count; i++) {

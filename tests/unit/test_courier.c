@@ -425,6 +425,27 @@ static void a_server_that_says_nothing_costs_nobody_more_than_their_time(void **
     stage_close();
 }
 
+static void each_of_a_batch_has_a_deadline_of_its_own(void **state)
+{
+    (void)state;
+    stage_open(1);
+    struct ask first = ask_of("GET 1", true), second = ask_of("GET 2", true), third = ask_of("GET 3", true);
+    submit(&first);
+    expect_heard("confirmed:" GET("1") WAIT("1"));
+    submit(&second);
+    stage_pass(300);
+    submit(&third);
+    say(ONE, STORE_LANE_CONFIRMED, ":1\r\n:1\r\n");
+    expect_end(&first, COMMAND_ANSWERED, "1");
+    expect_heard("confirmed:" GET("2") GET("3") WAIT("1"));
+    say(ONE, STORE_LANE_CONFIRMED, ":2\r\n");
+    stage_pass(701);
+    expect_end(&second, COMMAND_UNCONFIRMED, "");
+    say(ONE, STORE_LANE_CONFIRMED, ":3\r\n:1\r\n");
+    expect_end(&third, COMMAND_ANSWERED, "3");
+    stage_close();
+}
+
 /* Whoever did it must say that its replicas know it: not whoever keeps the slot. */
 static void the_wait_goes_where_the_command_went(void **state)
 {
@@ -478,10 +499,14 @@ static void a_wait_that_finds_no_room_comes_later(void **state)
         asks[i] = ask_of("GET 1", true);
         submit(&asks[i]);
     }
-    stage_settle();
+    expect_heard("confirmed:" GET("1") GET("1") GET("1") GET("1"));
     say(ONE, STORE_LANE_CONFIRMED, ":1\r\n");
-    link_closed(line_to(ONE, STORE_LANE_CONFIRMED)->link, "It hung up.", stage_ms);
-    stage_settle();
+    struct store_line *line = line_to(ONE, STORE_LANE_CONFIRMED);
+    link_closed(line->link, "It hung up.", stage_ms);
+    stage_ms += 500;
+    line_play(line);
+    assert_int_equal(link_state(line->link), LINK_READY);
+    expect_heard(""); /* another connection, of another process perhaps */
     for (int i = 0; i < 4; i++)
         expect_end(&asks[i], COMMAND_UNKNOWN, "");
     stage_close();
@@ -504,6 +529,25 @@ static void the_end_ends_everything(void **state)
     expect_end(&held, COMMAND_UNKNOWN, "");
     expect_end(&sent, COMMAND_UNKNOWN, "");
     expect_end(&gathered, COMMAND_UNSENT, "");
+    expect_end(&last, COMMAND_UNSENT, "");
+}
+
+/* Answered, and not yet asked about; and whoever is told wants to go on. */
+static void nothing_begins_at_the_end(void **state)
+{
+    (void)state;
+    stage_open(1);
+    struct ask asks[4], last = ask_of("GET 2", true);
+    for (int i = 0; i < 4; i++) {
+        asks[i] = ask_of("GET 1", true);
+        submit(&asks[i]);
+    }
+    asks[0].next = &last;
+    stage_settle();
+    say(ONE, STORE_LANE_CONFIRMED, ":1\r\n");
+    stage_close();
+    for (int i = 0; i < 4; i++)
+        expect_end(&asks[i], COMMAND_UNKNOWN, "");
     expect_end(&last, COMMAND_UNSENT, "");
 }
 
@@ -689,9 +733,11 @@ int main(void)
         cmocka_unit_test(the_next_batch_gathers_while_a_wait_is_under_way),
         cmocka_unit_test(a_connection_that_breaks_before_the_wait_is_answered_tells_nothing),
         cmocka_unit_test(a_server_that_says_nothing_costs_nobody_more_than_their_time),
+        cmocka_unit_test(each_of_a_batch_has_a_deadline_of_its_own),
         cmocka_unit_test(the_wait_goes_where_the_command_went),
         cmocka_unit_test(a_wait_that_finds_no_room_comes_later),
         cmocka_unit_test(the_end_ends_everything),
+        cmocka_unit_test(nothing_begins_at_the_end),
         cmocka_unit_test_teardown(a_replica_confirms_or_nothing_is_confirmed, servers_stop),
         cmocka_unit_test_teardown(a_primary_that_lost_its_replica_confirms_nothing, servers_stop),
         cmocka_unit_test_teardown(a_primary_that_dies_in_a_wait_leaves_it_unknown_and_its_successor_is_named,
