@@ -402,7 +402,7 @@ static void a_password_opens_the_door_for_every_line(void **state)
 #define RUN_B           "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define WELCOME(run_id) "+OK\r\n$67\r\nredis_mode:cluster\r\nrun_id:" run_id "\r\n$11\r\nrole:master\r\n"
 
-/* Says the same to every order; of a cluster in which 10.0.0.1 keeps everything. */
+/* Says the same to every order; of a cluster in which 10.0.0.1 keeps everything, unless `stage_map` says otherwise. */
 struct actor {
     const char *host, *says; /* "": nothing; NULL: it hangs up */
     bool is_away;
@@ -410,7 +410,10 @@ struct actor {
     char heard[128]; /* of the last one, its beginning */
 };
 
+#define RANGE(first, last, host) "*3\r\n:" first "\r\n:" last "\r\n*2\r\n$8\r\n" host "\r\n:6379\r\n"
+
 static struct actor actors[2];
+static const char *stage_map;
 static uint64_t stage_ms;
 
 static struct actor *actor_at(const struct store_line *line)
@@ -423,7 +426,7 @@ static const char *actor_reply(struct actor *actor, struct span out)
     if (memmem(out.data, out.len, "replication", 11) != NULL)
         return actor == actors ? WELCOME(RUN_A) : WELCOME(RUN_B);
     if (memmem(out.data, out.len, "SLOTS", 5) != NULL && ++actor->looks)
-        return "*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$8\r\n10.0.0.1\r\n:6379\r\n";
+        return stage_map;
     actor->orders++;
     (void)snprintf(actor->heard, sizeof(actor->heard), "%.*s", (int)out.len, out.data);
     return actor->says;
@@ -471,6 +474,7 @@ static void stage_open(const char *first, const char *second)
 {
     actors[0] = (struct actor){.host = "10.0.0.1", .says = first};
     actors[1] = (struct actor){.host = "10.0.0.2", .says = second};
+    stage_map = "*1\r\n" RANGE("0", "16383", "10.0.0.1");
     stage_ms = 1000;
     assert_null(store_url_read(SPAN("redis://10.0.0.1"), &url));
     store = store_new(&options, 5, stage_ms);
@@ -770,6 +774,47 @@ static void orders_wait_for_a_line_without_turning_in_circles(void **state)
     stage_close(&first);
 }
 
+/* Its line has been ready all the time, so there is nothing else that would say: now. */
+static void an_order_that_waits_goes_to_who_takes_its_slot_over(void **state)
+{
+    (void)state;
+    stage_open("", ":2\r\n");
+    stage_map = "*2\r\n" RANGE("0", "8191", "10.0.0.2") RANGE("8192", "16383", "10.0.0.1");
+    stage_pass(TOPOLOGY_REFRESH_MS);
+    assert_int_equal(store_lines(store), 2);
+    actors[0].is_away = true;
+    link_closed(store_line(store, 0)->link, "It hung up.", stage_ms);
+    struct ask ask = stage_ask(stage_ms + 60000);
+    store_send(store, &ask.order, stage_ms);
+    stage_pass(5000);
+    assert_int_equal(ask.ended, 0);
+    stage_map = "*1\r\n" RANGE("0", "16383", "10.0.0.2");
+    stage_pass(TOPOLOGY_REFRESH_MS);
+    expect_answer(&ask, "2");
+    stage_close(&ask);
+}
+
+/* It lives, behind a partition perhaps, and another one was made the primary without what it did last. */
+static void who_was_replaced_counts_as_gone_though_it_lives(void **state)
+{
+    (void)state;
+    stage_open("", "");
+    struct ask ask = stage_ask(stage_ms + 4000);
+    assert_true(store_is_running(store, RUN_A));
+    assert_false(store_is_running(store, ""));
+    store_send(store, &ask.order, stage_ms);
+    stage_settle();
+    stage_map = "*1\r\n" RANGE("0", "16383", "10.0.0.2");
+    topology_doubt((struct topology *)(uintptr_t)store_topology(store), stage_ms, 0);
+    stage_pass(1000);
+    assert_int_equal(store_lines(store), 2); /* it still owes an answer */
+    assert_int_equal(link_state(store_line(store, 0)->link), LINK_READY);
+    assert_false(store_is_running(store, RUN_A));
+    assert_true(store_is_running(store, RUN_B));
+    stage_pass(4000);
+    stage_close(&ask);
+}
+
 static void a_line_that_is_held_is_sent_nothing_and_stays(void **state)
 {
     (void)state;
@@ -883,6 +928,8 @@ int main(void)
         cmocka_unit_test(an_order_is_written_for_the_process_that_gets_it),
         cmocka_unit_test(an_order_that_cannot_be_written_did_nothing),
         cmocka_unit_test(orders_wait_for_a_line_without_turning_in_circles),
+        cmocka_unit_test(an_order_that_waits_goes_to_who_takes_its_slot_over),
+        cmocka_unit_test(who_was_replaced_counts_as_gone_though_it_lives),
         cmocka_unit_test(a_line_that_is_held_is_sent_nothing_and_stays),
         cmocka_unit_test(trouble_is_told_until_all_are_reached_and_when_one_stays_away),
         cmocka_unit_test(counts_outlive_their_lines),
