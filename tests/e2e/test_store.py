@@ -30,7 +30,6 @@ def redis():
 @pytest.fixture(scope="module")
 def tls():
     with Tls() as store:
-        store.password_file.chmod(0o640)
         yield store
 
 

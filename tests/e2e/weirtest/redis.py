@@ -200,6 +200,7 @@ class Tls(Store):
                        f"tls-cert-file {folder}/server.crt\ntls-key-file {folder}/server.key\n")
 
     def arrange(self):
+        self.password_file.touch(mode=0o640)  # weir_store takes none that everybody can read
         self.password_file.write_text(self.password + "\n")
         make_certificates(self.only.folder)
         self.only.start()
