@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from weirtest.nginx import FOLDERS, module_path
+from weirtest.redis import Standalone
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -33,7 +34,7 @@ def replace_once(text, old, new):
     return text.replace(old, new)
 
 
-WHOLE, UPSTREAM, ROOM = re.findall(r"^```nginx\n(.*?)^```$", README, re.M | re.S)
+WHOLE, UPSTREAM, ROOM, STORE = re.findall(r"^```nginx\n(.*?)^```$", README, re.M | re.S)
 
 
 @pytest.fixture
@@ -101,6 +102,26 @@ def test_the_room_that_follows_the_shop_as_shown_lets_people_in(weir):
     server = paste(weir, replace_once(WHOLE, "weir_room shop rate=50 max_active=1000;\n", ROOM))
     visitor = server.start().api()
     assert visitor.enter(visitor.ticket("shop")).status == 200
+
+
+@pytest.mark.once
+def test_two_servers_with_the_store_as_shown_share_a_room(weir):
+    password = secrets.token_hex(16)
+    with Standalone(password=password, requirepass=password) as store:
+        (store.only.folder / "redis.password").touch(mode=0o600)
+        (store.only.folder / "redis.password").write_text(password)
+        line = replace_once(STORE, "127.0.0.1:6379", store.only.address)
+        line = replace_once(line, "/etc/nginx/", f"{store.only.folder}/")
+        servers = [paste(weir, WHOLE) for _ in range(2)]
+        for server in servers:
+            conf = server.dir / "nginx.conf"
+            kept = re.search(r" *weir_zone .*\n *weir_journal .*\n", conf.read_text())[0]
+            conf.write_text(replace_once(conf.read_text(), kept, line))
+            (server.dir / "weir.secret").write_text((servers[0].dir / "weir.secret").read_text())
+            server.start()
+        token = servers[0].api().ticket("shop")
+        passes = [server.api().enter(token) for server in servers]
+        assert [answer.status for answer in passes] == [200, 200] and passes[0].body == passes[1].body
 
 
 def test_the_three_curl_lines_get_a_pass(weir):
