@@ -10,11 +10,12 @@
  * does (CHORE_LEASE_MS). That only saves work: two that tick do no harm. A worker ticks the rooms that somebody asked it about
  * and that are not at rest; so a room with nobody in it costs nothing.
  *
- * A room that a call needs and the server does not know is made, if the configuration names it or lets joins make rooms: when it
- * is asked for the first time, and when the server has forgotten everything. It is then made with what this worker still knows of
- * its former epochs, so that tickets find their places again.
+ * A room that a call needs and the server does not know is made, if the configuration names it, if it is a join and joins make
+ * rooms, or if this worker still knows it: so also when the server has forgotten everything. It is then made with what this worker
+ * still knows of its former epochs, so that tickets find their places again. A room that somebody deleted is not made for those who
+ * come with a ticket of it.
  *
- * Settings are remembered for up to SETTINGS_MS, for the gate asks for them with each visitor.
+ * Settings are remembered for up to REDIS_SETTINGS_MS, for the gate asks for them with each visitor.
  */
 
 #include "engine/engine.h"
@@ -40,7 +41,10 @@ struct redis_engine_options {
     size_t room_count;
 };
 
-/* NULL: no memory. At its first tick it brings the configured rooms and their settings to the server. */
+/*
+ * NULL: no memory. At its first tick it brings the configured rooms and their settings to the server: also those that were deleted.
+ * It goes on trying until all are there.
+ */
 struct engine *redis_engine_new(const struct redis_engine_options *options);
 
 /* Calls that wait for an answer: a process that is told to leave stays until there are none. */
