@@ -38,6 +38,8 @@ struct redis_engine {
     struct notebook *notebook;
     uint64_t now_ms; /* as the last tick said */
     uint32_t waiting;
+    bool is_set_up;        /* or it was tried */
+    struct call_list held; /* until then */
     struct setup *setup;
     struct census *census;
 };
@@ -46,6 +48,7 @@ static void redis_engine_submit(struct engine *engine, struct engine_call *call)
 static void redis_engine_tick(struct engine *engine, uint64_t now_ms);
 static const char *redis_engine_trouble(struct engine *engine);
 
+static void call_begin(struct redis_engine *redis, struct engine_call *call);
 static void shop_take(struct redis_engine *redis, struct engine_call *call);
 static void settings_ask(struct redis_engine *redis, struct engine_call *call);
 static void wait_in(struct redis_engine *redis, struct engine_call *call);
@@ -61,6 +64,7 @@ static void room_forget(struct note *note);
 static void room_go_on(struct note *note);
 static bool room_do_next(struct note *note);
 
+static void setup_tried(void *context);
 static void room_brought(void *context, struct span room);
 static bool room_found(void *context, struct span room);
 static void room_described(void *context, struct span room, const struct settings *settings);
@@ -80,7 +84,8 @@ struct engine *redis_engine_new(const struct redis_engine_options *options)
     redis->options = *options;
     redis->rooms = redis_rooms_new(options->transport);
     redis->notebook = notebook_new(options->rooms_max + NOTES_MORE);
-    redis->setup = setup_new(redis->rooms, &redis->options, room_brought, redis);
+    redis->setup = setup_new(redis->rooms, &redis->options, room_brought, setup_tried, redis);
+    redis->is_set_up = options->room_count == 0;
     redis->census =
         census_new(redis->rooms, options->rooms_max + NOTES_MORE, room_found, room_described, redis);
     if (redis->rooms != NULL && redis->notebook != NULL && redis->setup != NULL && redis->census != NULL)
@@ -136,7 +141,29 @@ static void redis_engine_submit(struct engine *engine, struct engine_call *call)
     redis->waiting++;
     if (call->op == ENGINE_SHOP)
         shop_take(redis, call);
-    else if (call->op == ENGINE_SETTINGS)
+    else if (redis->is_set_up)
+        call_begin(redis, call);
+    else {
+        call_list_add(&redis->held, call);
+        setup_tick(redis->setup, redis->now_ms);
+    }
+}
+
+/* What the file says holds from the first call on, if the server can be reached. */
+static void setup_tried(void *context)
+{
+    struct redis_engine *redis = context;
+    struct engine_call *call;
+
+    redis->is_set_up = true;
+    while ((call = call_list_take(&redis->held)) != NULL)
+        call_begin(redis, call);
+    redis_flush(redis->rooms);
+}
+
+static void call_begin(struct redis_engine *redis, struct engine_call *call)
+{
+    if (call->op == ENGINE_SETTINGS)
         settings_ask(redis, call);
     else if (call->op == ENGINE_HEARTBEAT || call->op == ENGINE_DELETE ||
              (call->op == ENGINE_PUT && call->put.version == 0))

@@ -42,8 +42,8 @@ struct redis_engine_options {
 };
 
 /*
- * NULL: no memory. At its first tick it brings the configured rooms and their settings to the server: also those that were deleted.
- * It goes on trying until all are there.
+ * NULL: no memory. With its first call or tick it brings the configured rooms and their settings to the server, also those that were
+ * deleted; calls wait until that is done or has failed. It goes on trying until all are there.
  */
 struct engine *redis_engine_new(const struct redis_engine_options *options);
 

@@ -17,6 +17,7 @@ struct setup {
     struct redis_rooms *rooms;
     const struct redis_engine_options *options;
     void (*brought)(void *context, struct span room);
+    void (*tried)(void *context); /* NULL: it was called */
     void *context;
 
     size_t left; /* how many are still to be brought */
@@ -38,7 +39,8 @@ static void put(struct engine_call *call);
 static void end(struct setup *setup, enum error error);
 
 struct setup *setup_new(struct redis_rooms *rooms, const struct redis_engine_options *options,
-                        void (*brought)(void *context, struct span room), void *context)
+                        void (*brought)(void *context, struct span room), void (*tried)(void *context),
+                        void *context)
 {
     struct setup *setup = calloc(1, sizeof(*setup) + options->room_count * sizeof(setup->is_brought[0]));
 
@@ -47,6 +49,7 @@ struct setup *setup_new(struct redis_rooms *rooms, const struct redis_engine_opt
     setup->rooms = rooms;
     setup->options = options;
     setup->brought = brought;
+    setup->tried = tried;
     setup->context = context;
     setup->left = setup->at = options->room_count;
     return setup;
@@ -154,15 +157,26 @@ static void put(struct engine_call *call)
     end(call->context, call->error);
 }
 
+static void tell_tried(struct setup *setup)
+{
+    void (*tried)(void *context) = setup->tried;
+
+    setup->tried = NULL;
+    if (tried != NULL)
+        tried(setup->context);
+}
+
 static void end(struct setup *setup, enum error error)
 {
     size_t at = setup->at++;
 
     setup->is_busy = false;
-    if (error != ERROR_NONE)
-        return;
-    setup->is_brought[at] = true;
-    setup->left--;
-    setup->brought(setup->context, setup->options->rooms[at].name);
-    go_on(setup);
+    if (error == ERROR_NONE) {
+        setup->is_brought[at] = true;
+        setup->left--;
+        setup->brought(setup->context, setup->options->rooms[at].name);
+        go_on(setup);
+    }
+    if (error != ERROR_NONE || setup->left == 0)
+        tell_tried(setup);
 }

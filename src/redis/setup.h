@@ -12,12 +12,16 @@
 
 struct setup;
 
-/* `brought` is called for each that is there as it should be. NULL: no memory. Rooms and options outlive it. */
+/*
+ * `brought` is called for each that is there as it should be; `tried` once, when that has been said of all of them or one could not be
+ * brought. NULL: no memory. Rooms and options outlive it.
+ */
 struct setup *setup_new(struct redis_rooms *rooms, const struct redis_engine_options *options,
-                        void (*brought)(void *context, struct span room), void *context);
+                        void (*brought)(void *context, struct span room), void (*tried)(void *context),
+                        void *context);
 void setup_free(struct setup *setup);
 
-/* With each tick: goes on with what is left to do. */
+/* With each tick, and the first time as soon as somebody waits: goes on with what is left to do. */
 void setup_tick(struct setup *setup, uint64_t now_ms);
 
 #endif

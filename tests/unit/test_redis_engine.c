@@ -216,6 +216,42 @@ static void tick(struct desk *desk, uint64_t now_ms)
     desk->engine->tick(desk->engine, now_ms);
 }
 
+/* The server has the room with these settings. */
+static void answer_figures(uint32_t rate_milli, bool is_from_api)
+{
+    struct engine_call *call = next_call(ENGINE_FIGURES);
+
+    call->figures = (struct figures){.settings_version = 4, .is_settings_from_api = is_from_api};
+    call->settings = with_rate(rate_milli);
+    answer(call, ERROR_NONE);
+}
+
+static void bring(const char *room, uint32_t rate_milli)
+{
+    struct redis_chore *chore = next_chore(CHORE_REGISTER);
+
+    assert_true(span_equal(chore->room, span_of(room)));
+    assert_false(chore->is_known);
+    assert_int_equal(chore->rooms_max, ROOMS_MAX);
+    chore_done(chore, ERROR_NONE);
+    chore = next_chore(CHORE_MAKE);
+    assert_int_equal(chore->settings->rate_milli, rate_milli);
+    chore_done(chore, ERROR_NONE);
+}
+
+/* One whose configured rooms are there. */
+static struct desk *desk_set_up(size_t configured, bool makes_rooms)
+{
+    struct desk *desk = desk_new(configured, makes_rooms);
+
+    tick(desk, 0);
+    for (size_t i = 0; i < configured; i++) {
+        bring(i == 0 ? "hall" : "lobby", conf[i].settings.rate_milli);
+        answer_figures(conf[i].settings.rate_milli, false);
+    }
+    return desk;
+}
+
 /* A room that the server knows, and that is to be ticked. */
 static void wake(struct desk *desk, const char *room)
 {
@@ -347,7 +383,7 @@ static void those_who_miss_a_configured_room_wait_for_one_making(void **state)
     static const enum engine_op ops[] = {ENGINE_JOIN, ENGINE_STATUS, ENGINE_SETTINGS, ENGINE_FIGURES,
                                          ENGINE_ENTER};
     enum { OPS = sizeof(ops) / sizeof(ops[0]) };
-    struct desk *desk = desk_new(2, false);
+    struct desk *desk = desk_set_up(2, false);
     struct engine_call *call[OPS];
     (void)state;
 
@@ -379,7 +415,7 @@ static void a_room_is_made_once_for_a_call(void **state)
 {
     static const enum engine_op ops[] = {ENGINE_JOIN, ENGINE_STATUS, ENGINE_SETTINGS, ENGINE_SESSION_TOUCH};
     enum { OPS = sizeof(ops) / sizeof(ops[0]) };
-    struct desk *desk = desk_new(1, false);
+    struct desk *desk = desk_set_up(1, false);
     struct engine_call *call[OPS];
     (void)state;
 
@@ -402,7 +438,7 @@ static void a_room_is_made_once_for_a_call(void **state)
 
 static void joins_make_rooms_only_where_they_may(void **state)
 {
-    struct desk *desk = desk_new(1, false);
+    struct desk *desk = desk_set_up(1, false);
     (void)state;
 
     struct engine_call *join = ask(desk, ENGINE_JOIN, "a"), *status = ask(desk, ENGINE_STATUS, "a");
@@ -413,7 +449,7 @@ static void joins_make_rooms_only_where_they_may(void **state)
     assert_int_equal(sent(), 0);
     desk_free(desk);
 
-    desk = desk_new(1, true);
+    desk = desk_set_up(1, true);
     join = ask(desk, ENGINE_JOIN, "a");
     status = ask(desk, ENGINE_STATUS, "b");
     answer(next_call(ENGINE_JOIN), ERROR_ROOM_NOT_FOUND);
@@ -432,7 +468,7 @@ static void joins_make_rooms_only_where_they_may(void **state)
 
 static void a_full_registry_is_a_full_line_to_those_who_come_for_a_room(void **state)
 {
-    struct desk *desk = desk_new(1, true);
+    struct desk *desk = desk_set_up(1, true);
     (void)state;
 
     struct engine_call *join = ask(desk, ENGINE_JOIN, "a");
@@ -456,7 +492,7 @@ static void a_full_registry_is_a_full_line_to_those_who_come_for_a_room(void **s
 
 static void a_server_that_is_away_is_not_asked_again_before_the_next_call(void **state)
 {
-    struct desk *desk = desk_new(1, false);
+    struct desk *desk = desk_set_up(1, false);
     (void)state;
 
     for (int step = 0; step < 2; step++) {
@@ -476,7 +512,7 @@ static void a_server_that_is_away_is_not_asked_again_before_the_next_call(void *
 
 static void a_forgotten_room_is_made_as_it_was(void **state)
 {
-    struct desk *desk = desk_new(1, false);
+    struct desk *desk = desk_set_up(1, false);
     (void)state;
 
     /* One that an operator made, and another with settings from an operator. */
@@ -486,9 +522,7 @@ static void a_forgotten_room_is_made_as_it_was(void **state)
         ask(desk, ENGINE_SETTINGS, names[i]);
         answer_settings(5);
     }
-    wire.taken = wire.count = 0;
     tick(desk, 1000);
-    chore_done(next_chore(CHORE_REGISTER), ERROR_ENGINE_UNAVAILABLE); /* the configuration has to wait */
     rest(next_chore(CHORE_TICK), "some epochs");
     rest(next_chore(CHORE_TICK), "some epochs");
     for (int i = 0; i < 2; i++) {
@@ -509,12 +543,10 @@ static void a_forgotten_room_is_made_as_it_was(void **state)
 
 static void a_room_that_somebody_deleted_does_not_come_back(void **state)
 {
-    struct desk *desk = desk_new(1, true);
+    struct desk *desk = desk_set_up(1, true);
     (void)state;
 
-    wake(desk, "hall");
     tick(desk, 1000);
-    chore_done(next_chore(CHORE_REGISTER), ERROR_ENGINE_UNAVAILABLE);
     rest(next_chore(CHORE_TICK), "some epochs");
     struct engine_call *status = ask(desk, ENGINE_STATUS, "hall");
     answer(next_call(ENGINE_STATUS), ERROR_ROOM_NOT_FOUND);
@@ -574,7 +606,7 @@ static void a_delete_unregisters_first_and_forgets(void **state)
 /* Not even where it could be: it would be made only to be deleted. */
 static void a_forgotten_room_is_not_made_for_a_delete(void **state)
 {
-    struct desk *desk = desk_new(1, true);
+    struct desk *desk = desk_set_up(1, true);
     (void)state;
 
     struct engine_call *gone = ask(desk, ENGINE_DELETE, "hall");
@@ -808,29 +840,6 @@ static void rooms_that_nobody_asked_about_here_are_known_too(void **state)
 
 /* ---- the configuration ---- */
 
-/* The server has the room with these settings. */
-static void answer_figures(uint32_t rate_milli, bool is_from_api)
-{
-    struct engine_call *call = next_call(ENGINE_FIGURES);
-
-    call->figures = (struct figures){.settings_version = 4, .is_settings_from_api = is_from_api};
-    call->settings = with_rate(rate_milli);
-    answer(call, ERROR_NONE);
-}
-
-static void bring(const char *room, uint32_t rate_milli)
-{
-    struct redis_chore *chore = next_chore(CHORE_REGISTER);
-
-    assert_true(span_equal(chore->room, span_of(room)));
-    assert_false(chore->is_known);
-    assert_int_equal(chore->rooms_max, ROOMS_MAX);
-    chore_done(chore, ERROR_NONE);
-    chore = next_chore(CHORE_MAKE);
-    assert_int_equal(chore->settings->rate_milli, rate_milli);
-    chore_done(chore, ERROR_NONE);
-}
-
 static void configured_rooms_are_brought_to_the_server(void **state)
 {
     struct desk *desk = desk_new(2, false);
@@ -851,6 +860,38 @@ static void configured_rooms_are_brought_to_the_server(void **state)
     rest(next_chore(CHORE_TICK), "x");
     tick(desk, 9000);
     assert_int_equal(sent(), 0);
+    desk_free(desk);
+}
+
+static void calls_wait_until_the_configured_rooms_were_tried(void **state)
+{
+    struct desk *desk = desk_new(2, false);
+    struct engine_call *call[3];
+    (void)state;
+
+    call[0] = ask(desk, ENGINE_ROOMS, "");
+    call[1] = ask(desk, ENGINE_SETTINGS, "hall");
+    call[2] = ask(desk, ENGINE_HEARTBEAT, "lobby");
+    assert_int_equal(redis_engine_waiting(desk->engine), 3);
+    bring("hall", 1000);
+    answer_figures(1000, false);
+    bring("lobby", 2000);
+    answer_figures(2000, false);
+    answer(next_call(ENGINE_ROOMS), ERROR_NONE);
+    answer_settings(1000);
+    assert_true(is_done(call[0]) && is_done(call[1]) && !is_done(call[2]));
+    tick(desk, 1000);
+    rest(next_chore(CHORE_TICK), "x");
+    answer(next_call(ENGINE_HEARTBEAT), ERROR_NONE);
+    rest(next_chore(CHORE_TICK), "x");
+    assert_true(is_done(call[2]));
+    desk_free(desk);
+
+    desk = desk_new(2, false); /* a server that is away does not hold anybody for ever */
+    call[0] = ask(desk, ENGINE_STATUS, "lobby");
+    chore_done(next_chore(CHORE_REGISTER), ERROR_ENGINE_UNAVAILABLE);
+    answer(next_call(ENGINE_STATUS), ERROR_NONE);
+    assert_true(is_done(call[0]));
     desk_free(desk);
 }
 
@@ -970,6 +1011,7 @@ int main(void)
         cmocka_unit_test(what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed),
         cmocka_unit_test(rooms_that_nobody_asked_about_here_are_known_too),
         cmocka_unit_test(configured_rooms_are_brought_to_the_server),
+        cmocka_unit_test(calls_wait_until_the_configured_rooms_were_tried),
         cmocka_unit_test(what_an_operator_changed_stays),
         cmocka_unit_test(rooms_that_could_not_be_brought_are_tried_again),
         cmocka_unit_test(rooms_that_are_asked_for_take_no_more_than_their_space),
