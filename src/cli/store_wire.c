@@ -149,7 +149,9 @@ static bool name_expect(SSL *ssl, const char *name, enum store_verify verify)
 {
     unsigned char literal[sizeof(struct in6_addr)];
     bool is_literal = inet_pton(AF_INET, name, literal) == 1 || inet_pton(AF_INET6, name, literal) == 1;
-    if (!is_literal && SSL_set_tlsext_host_name(ssl, name) != 1)
+    /* SSL_set_tlsext_host_name is this, but for the const that it casts away where everybody sees it. */
+    if (!is_literal &&
+        SSL_ctrl(ssl, SSL_CTRL_SET_TLSEXT_HOSTNAME, TLSEXT_NAMETYPE_host_name, (void *)(uintptr_t)name) != 1)
         return false;
     if (verify != STORE_VERIFY_FULL)
         return true;
