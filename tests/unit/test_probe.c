@@ -67,8 +67,8 @@ static void what_is_not_told_or_makes_no_sense_is_no_warning(void **state)
         "role:master\r\nmin_slaves_good_slaves:0\r\n",
         "role:master\r\nmin_slaves_good_slaves:\r\nconnected_slaves:x\r\nredis_version:unstable\r\n",
         "role:master\r\nmin_slaves_good_slaves:\r\naof_enabled:2\r\nmaxmemory:5\r\n",
-        "role:master\r\nmin_slaves_good_slaves:0\r\nconnected_slaves:99999999999999999999\r\nredis_version:"
-        "\r\n",
+        "role:master\r\nmin_slaves_good_slaves:0\r\nconnected_slaves:99999999999999999999\r\n",
+        "role:master\r\nmin_slaves_good_slaves:0\r\nredis_version:\r\n",
         "role:master\r\nmin_slaves_good_slaves:0\r\nredis_version:5\r\nmaxmemory_policy:allkeys-lru\r\n",
         "",
         "\r\n:\r\n::\r\nrole",
