@@ -794,6 +794,24 @@ static void an_order_that_waits_goes_to_who_takes_its_slot_over(void **state)
     stage_close(&ask);
 }
 
+static void the_same_primaries_in_another_order_are_told_apart(void **state)
+{
+    (void)state;
+    stage_open(":1\r\n", ":2\r\n");
+    struct ask first = stage_ask(stage_ms + 60000), second = ask_of("b", "INCR b"); /* slot 3300 */
+    second.order.deadline_ms = first.order.deadline_ms;
+    store_send(store, &first.order, stage_ms);
+    stage_settle();
+    expect_answer(&first, "1");
+    stage_map = "*2\r\n" RANGE("0", "8191", "10.0.0.2") RANGE("8192", "16383", "10.0.0.1");
+    stage_pass(TOPOLOGY_REFRESH_MS);
+    store_send(store, &second.order, stage_ms);
+    stage_settle();
+    expect_answer(&second, "2");
+    ask_free(&second);
+    stage_close(&first);
+}
+
 /* It lives, behind a partition perhaps, and another one was made the primary without what it did last. */
 static void who_was_replaced_counts_as_gone_though_it_lives(void **state)
 {
@@ -929,6 +947,7 @@ int main(void)
         cmocka_unit_test(an_order_that_cannot_be_written_did_nothing),
         cmocka_unit_test(orders_wait_for_a_line_without_turning_in_circles),
         cmocka_unit_test(an_order_that_waits_goes_to_who_takes_its_slot_over),
+        cmocka_unit_test(the_same_primaries_in_another_order_are_told_apart),
         cmocka_unit_test(who_was_replaced_counts_as_gone_though_it_lives),
         cmocka_unit_test(a_line_that_is_held_is_sent_nothing_and_stays),
         cmocka_unit_test(trouble_is_told_until_all_are_reached_and_when_one_stays_away),
