@@ -568,7 +568,7 @@ static void line_note(struct store *store, struct store_line *line, uint64_t now
         topology_doubt(store->topology, now_ms, dice_next(store));
     if (line->is_ready && (!is_ready || losses != line->losses))
         line->unready_ms = now_ms;
-    store->is_stirred |= is_ready != line->is_ready;
+    store->is_stirred |= is_ready != line->is_ready || losses != line->losses;
     line->is_ready = is_ready;
     line->losses = losses;
 }

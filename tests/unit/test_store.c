@@ -605,6 +605,23 @@ static void who_is_asked_once_is_told_so(void **state)
     stage_close(&ask);
 }
 
+static void who_is_named_and_not_there_is_not_waited_for(void **state)
+{
+    (void)state;
+    static const char *const says[] = {"-ASK 15495 10.0.0.2:6379\r\n", "-MOVED 15495 10.0.0.2:6379\r\n"};
+    for (size_t i = 0; i < 2; i++) {
+        stage_open(says[i], "");
+        actors[1].is_away = true;
+        struct ask ask = stage_ask(20000);
+        store_send(store, &ask.order, stage_ms);
+        stage_pass(500);
+        actors[0].says = ":1\r\n"; /* it did not move after all */
+        stage_pass(10000); /* doubts that come one after another are looked after less and less often */
+        expect_answer(&ask, "1");
+        stage_close(&ask);
+    }
+}
+
 static void nobody_overtakes_an_order_of_the_same_slot_that_waits(void **state)
 {
     (void)state;
@@ -940,6 +957,7 @@ int main(void)
         cmocka_unit_test(what_an_operator_must_do_is_told_at_once),
         cmocka_unit_test(two_servers_that_name_each_other_are_not_asked_without_end),
         cmocka_unit_test(who_is_asked_once_is_told_so),
+        cmocka_unit_test(who_is_named_and_not_there_is_not_waited_for),
         cmocka_unit_test(nobody_overtakes_an_order_of_the_same_slot_that_waits),
         cmocka_unit_test(who_is_refused_late_waits_where_it_stood),
         cmocka_unit_test(who_is_given_when_another_ends_stands_behind_all_that_wait),
