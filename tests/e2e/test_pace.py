@@ -201,7 +201,7 @@ def test_an_idle_room_has_its_burst_and_no_more(server, scenes):
     scenes["idle"]
     history = History(server, "idle")
     history.assert_pace(Pace.of_rate(20, 4))
-    crowd_came = history.first_where(lambda moment: moment.issued == 2)
+    crowd_came = history.first_where(lambda moment: moment.issued >= 2)
     at_first = [moment for moment in history.moments if moment.clock == crowd_came.clock]
     assert at_first[-1].calls - 1 <= 4 and history.last.calls >= 5
 
@@ -415,6 +415,13 @@ def gate_answers(server):
     return {answer.status for answer in answers}
 
 
+def assert_gate_answers(server, expected):
+    """From the next request on, on every worker. A store's nodes ask it again after half a second."""
+    if server.store:
+        wait_until(lambda: gate_answers(server) == expected, 1, f"{expected} at the gate")
+    assert gate_answers(server) == expected
+
+
 def join_answers(server, room, people=32):
     answers = at_once(server.port, [("POST", JOIN, {"event_id": room})] * people, people)
     return answers, {(answer.status, answer.error_code) for answer in answers}
@@ -427,14 +434,14 @@ def test_an_open_room_lets_all_by_and_a_closed_one_says_not_now_from_the_next_re
     assert gate_answers(server) == {403}
 
     assert admin.patch("shop", mode="open").status == 200
-    assert gate_answers(server) == {200}
+    assert_gate_answers(server, {200})
     wait_until(lambda: api.status(waiting).json()["ready_for_entry"], 5, "the call of who stood in line")
     answers, codes = join_answers(server, "shop")
     assert codes == {(202, None)} and all(answer.json()["ready_for_entry"] for answer in answers)
     assert api.enter(answers[0].json()["waiting_token"]).status == 200
 
     assert admin.patch("shop", mode="closed").status == 200
-    assert gate_answers(server) == {403}
+    assert_gate_answers(server, {403})
     answers, codes = join_answers(server, "shop")
     assert codes == {(503, "ROOM_CLOSED")}
     assert all(int(answer.header("retry-after")) == answer.json()["error"]["retry_after"] > 0 for answer in answers)
