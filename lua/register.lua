@@ -2,19 +2,19 @@
 --
 -- There is such a room, or soon will be.
 --
--- KEYS     the registry: rooms have the score 0, what was one the second at which it was unregistered
--- ARGV     run id; the room; how many there may be; whether it has been one (0 or 1)
--- returns  {'OK'} · {'QUEUE_FULL'}: there are so many · {'ROOM_NOT_FOUND'}: it has been one, and was unregistered since
+-- KEYS     the registry: rooms have the score 0, what was one the millisecond at which it was unregistered
+-- ARGV     run id; the room; how many there may be; since when it should be one, in milliseconds
+-- returns  {'OK'} · {'QUEUE_FULL'}: there are so many · {'ROOM_NOT_FOUND'}: it was unregistered since then
 -- keeps    never more rooms than that
 
 local ROOMS, call = KEYS[1], redis.call
-local name, most, is_known = ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1'
+local name, most, since_ms = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local score = call('ZSCORE', ROOMS, name)
 if score == '0' then
     return {'OK'}
 end
-if score and is_known then
+if score and tonumber(score) >= since_ms then
     return {'ROOM_NOT_FOUND'}
 end
 if call('ZCOUNT', ROOMS, 0, 0) >= most then

@@ -10,6 +10,7 @@
 local ROOMS, call = KEYS[1], redis.call
 local REMEMBERED_MOST = 1000
 
-call('ZADD', ROOMS, call('TIME')[1], ARGV[2])
+local time = call('TIME')
+call('ZADD', ROOMS, time[1] * 1000 + math.floor(time[2] / 1000), ARGV[2])
 call('ZREMRANGEBYRANK', ROOMS, call('ZCOUNT', ROOMS, 0, 0), -REMEMBERED_MOST - 1)
 return {'OK'}

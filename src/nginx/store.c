@@ -117,6 +117,7 @@ static bool engine_make(struct main_conf *conf)
     };
     struct redis_engine_options engine = {
         .trouble = trouble,
+        .since_ms = conf->store->since_ms,
         .rooms_max = conf->rooms_max,
         .makes_rooms = conf->makes_rooms,
         .made_settings = conf->made_settings,

@@ -40,6 +40,8 @@ char *store_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
         return NGX_CONF_ERROR;
     conf->store = cleanup->data;
     ngx_memzero(conf->store, sizeof(*conf->store));
+    const ngx_time_t *now = ngx_timeofday();
+    conf->store->since_ms = (uint64_t)now->sec * 1000 + now->msec;
     cleanup->handler = url_forget;
     char *answer = parts_read(cf, conf);
     return answer == NGX_CONF_OK ? url_take(cf, conf->store) : answer;

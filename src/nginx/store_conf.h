@@ -18,6 +18,7 @@ struct store_host {
 
 struct store_conf {
     struct store_url url; /* a password of the environment stands in it as if it had been given */
+    uint64_t since_ms;    /* when it was read, by the wall clock */
     uint32_t timeout_ms;
     uint32_t replicas;
     struct store_host hosts[STORE_ADDRESSES_MAX];

@@ -250,7 +250,7 @@ void ask_chore(const struct ask *ask, const struct redis_chore *chore)
         add_registry_head(ask, SCRIPT_REGISTER);
         resp_add(ask->resp, chore->room);
         resp_add_number(ask->resp, chore->rooms_max);
-        resp_add_number(ask->resp, chore->is_known);
+        resp_add_number(ask->resp, chore->since_ms);
         break;
     case CHORE_UNREGISTER:
         add_registry_head(ask, SCRIPT_UNREGISTER);

@@ -22,10 +22,13 @@ struct redis_epochs {
     char bytes[CHORE_EPOCHS_MAX];
 };
 
+/* A room is registered though somebody may have unregistered it a moment ago. */
+#define CHORE_ANYWAY UINT64_MAX
+
 enum redis_chore_kind {
-    CHORE_TICK,       /* in: node, epochs. out: wait_ms, clock_ms, called, is_behind, is_at_rest, epochs */
-    CHORE_MAKE,       /* in: settings, epochs (may be NULL). Makes the room unless it is there */
-    CHORE_REGISTER,   /* in: rooms_max. ERROR_QUEUE_FULL: there are so many rooms, and it is none of them */
+    CHORE_TICK, /* in: node, epochs. out: wait_ms, clock_ms, called, is_behind, is_at_rest, epochs */
+    CHORE_MAKE, /* in: settings, epochs (may be NULL). Makes the room unless it is there */
+    CHORE_REGISTER, /* in: rooms_max, since_ms. ERROR_QUEUE_FULL: there are so many rooms, and it is none of them */
     CHORE_UNREGISTER, /* it is no room any more */
     CHORE_SHOP,       /* in: shop. What was seen of the shop is added to what others saw */
 };
@@ -36,8 +39,8 @@ struct redis_chore {
     struct span room;
     uint64_t node; /* who asks. While the one who ticked last goes on ticking, the others are told to wait */
     uint32_t rooms_max;
-    bool
-        is_known; /* a register: it has been a room. ERROR_ROOM_NOT_FOUND: somebody has unregistered it since */
+    uint64_t
+        since_ms; /* a register: ERROR_ROOM_NOT_FOUND if it was unregistered at this wall clock or later */
     const struct settings *settings;
     const struct shop_report *shop;
     struct redis_epochs *epochs; /* filled in by a tick; or NULL */

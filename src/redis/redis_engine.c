@@ -485,9 +485,10 @@ static bool chore_submit(struct note *note, struct redis_chore chore)
     return true;
 }
 
-static bool is_configured(const struct note *note)
+/* It should be there, unless somebody deleted it. */
+static bool is_expected(const struct note *note)
 {
-    return conf_of(note->engine, note_name(note)) != NULL;
+    return !note->is_anew && (note->epochs.len > 0 || conf_of(note->engine, note_name(note)) != NULL);
 }
 
 static const struct settings *settings_to_make(const struct note *note)
@@ -505,12 +506,11 @@ static const struct settings *settings_to_make(const struct note *note)
 static bool make_next(struct note *note)
 {
     if (!note->is_registered)
-        return chore_submit(note,
-                            (struct redis_chore){
-                                .kind = CHORE_REGISTER,
-                                .is_known = !note->is_anew && (note->epochs.len > 0 || is_configured(note)),
-                                .done = registered_for_making,
-                            });
+        return chore_submit(note, (struct redis_chore){
+                                      .kind = CHORE_REGISTER,
+                                      .since_ms = is_expected(note) ? 0 : CHORE_ANYWAY,
+                                      .done = registered_for_making,
+                                  });
     return chore_submit(note, (struct redis_chore){
                                   .kind = CHORE_MAKE,
                                   .settings = settings_to_make(note),
@@ -534,8 +534,7 @@ static bool tick_next(struct note *note)
         return false;
     if (note->is_ours && now_ms - note->registered_ms >= REGISTER_AGAIN_MS) {
         note->registered_ms = now_ms;
-        return chore_submit(
-            note, (struct redis_chore){.kind = CHORE_REGISTER, .is_known = true, .done = registered_again});
+        return chore_submit(note, (struct redis_chore){.kind = CHORE_REGISTER, .done = registered_again});
     }
     note->is_turn = note->was_asked = false;
     note->ticked_ms = now_ms;
@@ -549,7 +548,9 @@ static bool room_do_next(struct note *note)
     if (note->deleting.first != NULL)
         return chore_submit(note, (struct redis_chore){.kind = CHORE_UNREGISTER, .done = unregistered});
     if (note->putting.first != NULL)
-        return chore_submit(note, (struct redis_chore){.kind = CHORE_REGISTER, .done = registered_for_put});
+        return chore_submit(note, (struct redis_chore){.kind = CHORE_REGISTER,
+                                                       .since_ms = CHORE_ANYWAY,
+                                                       .done = registered_for_put});
     if (note->missing.first != NULL)
         return make_next(note);
     return note->is_turn && tick_next(note);
@@ -627,7 +628,7 @@ static void registered_for_making(struct redis_chore *chore)
     if (chore->error == ERROR_NONE) {
         note->is_registered = true;
         note->registered_ms = note->engine->now_ms;
-    } else if (chore->error == ERROR_ROOM_NOT_FOUND && chore->is_known)
+    } else if (chore->error == ERROR_ROOM_NOT_FOUND && !note->is_anew)
         making_begin_anew(note);
     else
         making_end(note, chore->error);

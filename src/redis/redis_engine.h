@@ -34,6 +34,8 @@ struct redis_engine_options {
     const char *(*trouble)(void *context);
     void *context;
     uint64_t node; /* another number in each worker of each node */
+    uint64_t
+        since_ms; /* wall clock at which the configuration was read: the same in all workers that go by it */
     uint32_t rooms_max;
     bool makes_rooms; /* by joins, with these settings: */
     struct settings made_settings;
@@ -43,7 +45,7 @@ struct redis_engine_options {
 
 /*
  * NULL: no memory. With its first call or tick it brings the configured rooms and their settings to the server, also those that were
- * deleted; calls wait until that is done or has failed. It goes on trying until all are there.
+ * deleted before since_ms; calls wait until that is done or has failed. It goes on trying until all are there.
  */
 struct engine *redis_engine_new(const struct redis_engine_options *options);
 

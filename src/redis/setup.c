@@ -4,7 +4,8 @@
  * One room after the other. Where it does not succeed the next is tried with the next tick, for another server may keep that; and
  * when all were tried, those that are left are tried again after a while.
  *
- * One that was deleted comes back: somebody has begun anew with a file that names it.
+ * One that was deleted before the file was read comes back: somebody has begun anew with a file that names it. One that was deleted
+ * since stays so, whichever worker begins when. The server's clock says when that was, so it should not be far from ours.
  */
 
 #include "redis/setup.h"
@@ -96,6 +97,7 @@ static void begin(struct setup *setup)
         .kind = CHORE_REGISTER,
         .room = conf_at(setup)->name,
         .rooms_max = setup->options->rooms_max,
+        .since_ms = setup->options->since_ms,
         .done = registered,
         .context = setup,
     };
@@ -105,9 +107,10 @@ static void begin(struct setup *setup)
 static void registered(struct redis_chore *chore)
 {
     struct setup *setup = chore->context;
+    bool is_deleted = chore->error == ERROR_ROOM_NOT_FOUND;
 
     if (chore->error != ERROR_NONE) {
-        end(setup, chore->error);
+        end(setup, is_deleted ? ERROR_NONE : chore->error);
         return;
     }
     chore->kind = CHORE_MAKE;

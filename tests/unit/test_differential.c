@@ -948,7 +948,7 @@ static enum error registry_ask(struct redis_rooms *rooms, enum redis_chore_kind 
     struct redis_chore chore = {.kind = kind,
                                 .room = span_of(room),
                                 .rooms_max = 3,
-                                .is_known = is_known,
+                                .since_ms = is_known ? 0 : UINT64_MAX,
                                 .done = note_chore,
                                 .context = &is_done};
 

@@ -126,6 +126,7 @@ static void chore_done(struct redis_chore *chore, enum error error)
 /* ---- calls ---- */
 
 #define NODE      77
+#define SINCE_MS  5
 #define ROOMS_MAX 2
 
 static struct redis_room_conf conf[2];
@@ -161,6 +162,7 @@ static struct desk *desk_new(size_t configured, bool makes_rooms)
         .trouble = say_trouble,
         .context = trouble,
         .node = NODE,
+        .since_ms = SINCE_MS,
         .rooms_max = ROOMS_MAX,
         .makes_rooms = makes_rooms,
         .made_settings = with_rate(3000),
@@ -231,7 +233,7 @@ static void bring(const char *room, uint32_t rate_milli)
     struct redis_chore *chore = next_chore(CHORE_REGISTER);
 
     assert_true(span_equal(chore->room, span_of(room)));
-    assert_false(chore->is_known);
+    assert_true(chore->since_ms == SINCE_MS);
     assert_int_equal(chore->rooms_max, ROOMS_MAX);
     chore_done(chore, ERROR_NONE);
     chore = next_chore(CHORE_MAKE);
@@ -392,7 +394,7 @@ static void those_who_miss_a_configured_room_wait_for_one_making(void **state)
     for (int i = 0; i < OPS; i++)
         answer(next_call(ops[i]), ERROR_ROOM_NOT_FOUND);
     struct redis_chore *chore = next_chore(CHORE_REGISTER);
-    assert_true(chore->is_known && span_equal(chore->room, SPAN("lobby")));
+    assert_true(chore->since_ms == 0 && span_equal(chore->room, SPAN("lobby")));
     assert_int_equal(chore->rooms_max, ROOMS_MAX);
     assert_int_equal(sent(), 0);
     chore_done(chore, ERROR_NONE);
@@ -456,7 +458,7 @@ static void joins_make_rooms_only_where_they_may(void **state)
     answer(next_call(ENGINE_STATUS), ERROR_ROOM_NOT_FOUND);
     assert_int_equal(status->error, ERROR_TOKEN_NOT_FOUND);
     struct redis_chore *chore = next_chore(CHORE_REGISTER);
-    assert_false(chore->is_known); /* nothing speaks against a new one */
+    assert_true(chore->since_ms == CHORE_ANYWAY); /* nothing speaks against a new one */
     chore_done(chore, ERROR_NONE);
     chore = next_chore(CHORE_MAKE);
     assert_int_equal(chore->settings->rate_milli, 3000);
@@ -529,7 +531,7 @@ static void a_forgotten_room_is_made_as_it_was(void **state)
         struct engine_call *status = ask(desk, ENGINE_STATUS, names[i]);
         answer(next_call(ENGINE_STATUS), ERROR_ROOM_NOT_FOUND);
         struct redis_chore *chore = next_chore(CHORE_REGISTER);
-        assert_true(chore->is_known);
+        assert_true(chore->since_ms == 0);
         chore_done(chore, ERROR_NONE);
         chore = next_chore(CHORE_MAKE);
         assert_int_equal(chore->settings->rate_milli, 5);
@@ -561,7 +563,7 @@ static void a_room_that_somebody_deleted_does_not_come_back(void **state)
     chore_done(next_chore(CHORE_REGISTER), ERROR_ROOM_NOT_FOUND);
     assert_int_equal(status->error, ERROR_TOKEN_NOT_FOUND);
     struct redis_chore *chore = next_chore(CHORE_REGISTER);
-    assert_false(chore->is_known);
+    assert_true(chore->since_ms == CHORE_ANYWAY);
     chore_done(chore, ERROR_NONE);
     chore = next_chore(CHORE_MAKE);
     assert_null(chore->epochs);
@@ -624,7 +626,7 @@ static void a_new_room_is_registered_before_it_is_made(void **state)
 
     struct engine_call *put = ask(desk, ENGINE_PUT, "a");
     struct redis_chore *chore = next_chore(CHORE_REGISTER);
-    assert_false(chore->is_known);
+    assert_true(chore->since_ms == CHORE_ANYWAY);
     assert_int_equal(sent(), 0);
     chore_done(chore, ERROR_NONE);
     answer(next_call(ENGINE_PUT), ERROR_CONFLICT);
@@ -731,7 +733,7 @@ static void whoever_ticks_a_room_registers_it_now_and_then(void **state)
     chore_done(next_chore(CHORE_TICK), ERROR_NONE);
     tick(desk, 100100);
     struct redis_chore *chore = next_chore(CHORE_REGISTER);
-    assert_true(chore->is_known);
+    assert_true(chore->since_ms == 0);
     chore_done(chore, ERROR_NONE);
     chore_done(next_chore(CHORE_TICK), ERROR_NONE);
     tick(desk, 100200);
