@@ -193,6 +193,11 @@ bool store_is_begun(void)
     return own.store != NULL;
 }
 
+bool store_is_awaited(void)
+{
+    return own.store != NULL && !store_news_are_told();
+}
+
 void store_note_call(void)
 {
     if (own.store != NULL) {

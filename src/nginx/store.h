@@ -20,6 +20,9 @@ void store_end(void);
 /* Whether this process has one. */
 bool store_is_begun(void);
 
+/* Neither found nor missed yet. */
+bool store_is_awaited(void);
+
 /* Something was submitted to its engine, or the engine ticked: it is sent at the end of this turn of the event loop. */
 void store_note_call(void);
 

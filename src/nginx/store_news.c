@@ -51,10 +51,15 @@ void store_news_tell(struct store *store, uint64_t now_ms)
         servers_tell(store);
 }
 
+bool store_news_are_told(void)
+{
+    return told.is_fine || told.trouble != NULL;
+}
+
 /* At the beginning, as long as nobody has been asked in vain, nothing is wrong yet. */
 static void trouble_tell(const struct store *store, const char *trouble, uint64_t now_ms)
 {
-    bool is_beginning = !told.is_fine && told.trouble == NULL;
+    bool is_beginning = !store_news_are_told();
     bool is_known =
         topology_trouble(store_topology(store)) != NULL || now_ms - told.begun_ms >= STORE_TROUBLE_MS;
     if ((is_beginning && !is_known) || trouble == told.trouble)

@@ -12,4 +12,7 @@ void store_news_begin(const struct store_conf *conf);
 /* Once a turn: says what is new, if anything is. */
 void store_news_tell(struct store *store, uint64_t now_ms);
 
+/* Whether there were any. */
+bool store_news_are_told(void);
+
 #endif

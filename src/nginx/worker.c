@@ -92,6 +92,16 @@ const char *worker_trouble(void)
     return trouble != NULL ? trouble : engine->trouble(engine);
 }
 
+const char *worker_loss(void)
+{
+    return store_is_awaited() ? NULL : engine->trouble(engine);
+}
+
+bool worker_has_own_view(void)
+{
+    return store_is_begun();
+}
+
 void worker_stay(bool stays)
 {
     tick_event.cancelable = !stays;

@@ -22,6 +22,12 @@ void worker_note_call(void);
 /* Why nobody can be served now; NULL: they can. */
 const char *worker_trouble(void);
 
+/* The engine's own word that it is lost; NULL: it is not, or this worker has only just begun to look for it. */
+const char *worker_loss(void);
+
+/* Whether other workers may see the engine otherwise than this one. */
+bool worker_has_own_view(void);
+
 /* A worker that is told to leave stays for as long as this was last called with true. */
 void worker_stay(bool stays);
 

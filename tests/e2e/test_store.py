@@ -323,6 +323,29 @@ def news(server):
     return re.findall(r"\[(?:notice|error)\].*weir_store (serves|cannot serve): ", server.log())
 
 
+def test_workers_that_differ_do_not_contradict_each_other_in_the_log(weir):
+    """Each has connections of its own, and they come back one after the other."""
+    with Standalone() as store:
+        server = weir(rooms=ROOMS, gate="hall", workers=4, store=f"{store.url} timeout=200ms")
+        wait_until(lambda: len(told_by(server, "serves")) == 4, 10, "four workers that have it")
+        store.only.kill()
+        wait_until(lambda: knock(server) and len(told_by(server, "cannot serve")) >= 4, 20, "four workers that miss it")
+        store.only.start()
+        wait_until(lambda: knock(server) and len(told_by(server, "serves")) >= 8, 20, "four workers that have it again")
+        knock(server)
+        lost, found = (server.log().count(words) for words in ("goes on without its engine", "has its engine again"))
+        assert 1 <= lost <= 4 and 1 <= found <= 4
+
+
+def knock(server):
+    """At the gate, at all workers: a connection goes to any of them."""
+    return [server.api().get("/") for _ in range(20)]
+
+
+def told_by(server, words):
+    return re.findall(rf"weir_store {words}: ", server.log())
+
+
 def test_a_worker_that_leaves_stays_for_those_who_wait_for_an_answer(weir):
     with Standalone() as store:
         server = weir(rooms=ROOMS, store=f"{store.url} timeout=10s")
