@@ -17,6 +17,6 @@ local refusal = room_load()
 if refusal then
     return refusal
 end
-call('UNLINK', ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED, HEALED)
+call('UNLINK', ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED, HEALED, SHOP)
 call('SET', EPOCH, room.epoch, 'EXAT', math.max(epoch_ends_sec(room.epoch), floor(wall_ms() / 1000) + DAY_SEC))
 return {'OK'}

@@ -3,7 +3,7 @@
 -- What is going on in the room.
 --
 -- ARGV     run id
--- returns  {'OK', {figures in the order of redis/answer.c}, {name, value, … of each setting}} · {'ROOM_NOT_FOUND'}
+-- returns  {'OK', {figures in the order of redis/answer.c}, {name, value, … of each setting}, what is known of the shop} · {'ROOM_NOT_FOUND'}
 -- keeps    everything: writes nothing
 
 -- include number
@@ -26,4 +26,4 @@ return {'OK', {
     room.calls, room.refunds, room.keys_dropped, room.last_called, room.joined_milli * moving,
     room.called_milli * moving, (eta_at(room_standing() + 1, 0)), room.eta_checked, room.eta_kept, pace_milli(settings),
     room.settings_version, room.is_settings_from_api,
-}, call('HGETALL', SETTINGS)}
+}, call('HGETALL', SETTINGS), call('HGET', ROOM, 'follow') or ''}

@@ -11,6 +11,7 @@
 -- include number
 -- include room
 -- include pace
+-- include follow
 -- include eta
 -- include estimate
 -- include ticket
@@ -30,10 +31,6 @@ local version, is_from_api, recalled = tonumber(ARGV[2]), tonumber(ARGV[3]), ARG
 local written = {}
 for i = 5, #ARGV do
     written[i - 4] = ARGV[i]
-end
-
-local function as_milli(text)
-    return floor(tonumber(text) * 1000 + 0.5)
 end
 
 local function settings_given()
@@ -80,21 +77,9 @@ local function room_make(given)
     local _, _, most = pace_measure(given)
     room.credit = pace_is_in_one_go(given) and 0 or most
     estimate_begin(given)
+    follow_change({}, given)
     call('HSET', ROOM, 'primary', RUN_ID)
     call('DEL', EPOCH)
-end
-
-local function pace_change(before, after)
-    local old_parts, new_parts = (pace_measure(before)), (pace_measure(after))
-    if pace_is_in_one_go(before) ~= pace_is_in_one_go(after) then
-        -- Neither brings the other any credit: nothing is gained by switching to and fro.
-        room.credit = 0
-        room.wait_ms = pace_is_in_one_go(after) and after.interval_sec * 1000 or 0
-    else
-        room.credit = muldiv(room.credit, new_parts, old_parts)
-    end
-    pace_add(0)
-    room.wait_ms = math.min(room.wait_ms, after.interval_sec * 1000)
 end
 
 -- Whether what was measured before says nothing any more.
@@ -106,6 +91,7 @@ end
 local function settings_change(before, after)
     settings = after
     room.rate_milli = after.rate_milli
+    follow_change(before, after)
     pace_change(before, after)
     if is_other_pace(before, after) then
         estimate_begin(after)

@@ -4,14 +4,15 @@
 -- did it last goes on, the others are told for how long they need not ask.
 --
 -- ARGV     run id; the node
--- returns  {'OK', wait_ms, clock_ms, people called, is_behind, is_at_rest, what is to be kept in mind of the room} ·
---          {'ROOM_NOT_FOUND'}
+-- returns  {'OK', wait_ms, clock_ms, people called, is_behind, is_at_rest, what is to be kept in mind of the room,
+--          what it takes to follow the shop (lib/follow.lua)} · {'ROOM_NOT_FOUND'}
 -- keeps    the room's clock goes on by the time that has passed since the last tick, by one second at most, and never back; so
 --          do pace and estimate. What is left over is done by the next tick
 
 -- include number
 -- include room
 -- include pace
+-- include follow
 -- include eta
 -- include estimate
 -- include ticket
@@ -89,7 +90,8 @@ if refusal then
     return refusal
 end
 local now, node = wall_ms(), ARGV[2]
-local called, wait = 0, wait_ms(now, node)
+local called, wait, shop = 0, wait_ms(now, node), {}
+local calls_before = room.calls
 if wait == 0 then
     lease_take(now, node)
     local elapsed, ticked_ms = elapsed_ms(now)
@@ -97,6 +99,7 @@ if wait == 0 then
     if elapsed >= TICK_LEAST_MS or room.is_behind == 1 then
         room.ticked_ms = ticked_ms
         called = tick(elapsed)
+        shop = follow_ask(calls_before)
     end
 end
 local is_at_rest = room_is_at_rest()
@@ -104,4 +107,4 @@ if is_at_rest then
     room.lease_ms = 0 -- whoever is asked for it next need not wait
 end
 room_save()
-return {'OK', wait, room.clock_ms, called, room.is_behind, as_flag(is_at_rest), recall_pack()}
+return {'OK', wait, room.clock_ms, called, room.is_behind, as_flag(is_at_rest), recall_pack(), shop}

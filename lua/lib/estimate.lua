@@ -161,7 +161,8 @@ local function estimate_advance(elapsed_ms)
     room.slot_waited_ms = room.slot_waited_ms + standing * elapsed_ms
     room.slot_inside_ms = room.slot_inside_ms + room_slots_used() * elapsed_ms
     -- While the room is held or frozen nobody is called: that says nothing about the time after.
-    if standing > 0 and settings.mode == 'queue' and room_frozen_ms() == 0 then
+    local is_left_alone = room.shop_until_ms > room.clock_ms - elapsed_ms -- when this time began
+    if standing > 0 and settings.mode == 'queue' and room_frozen_ms() == 0 and not is_left_alone then
         room.slot_busy_ms = room.slot_busy_ms + elapsed_ms
     end
     room.slot_ms = room.slot_ms + elapsed_ms

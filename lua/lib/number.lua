@@ -46,6 +46,11 @@ local function at_least(value, least)
     return value < least and least or value
 end
 
+-- A number with up to three decimals, in thousandths.
+local function as_milli(text)
+    return floor(tonumber(text) * 1000 + 0.5)
+end
+
 local function as_flag(is_so)
     return is_so and 1 or 0
 end

@@ -29,6 +29,20 @@ local function pace_add(parts)
     room.credit = room.credit + parts < most and room.credit + parts or most
 end
 
+-- Settings change, or the rate in force, and are these already.
+local function pace_change(before, after)
+    local old_parts, new_parts = (pace_measure(before)), (pace_measure(after))
+    if pace_is_in_one_go(before) ~= pace_is_in_one_go(after) then
+        -- Neither brings the other any credit: nothing is gained by switching to and fro.
+        room.credit = 0
+        room.wait_ms = pace_is_in_one_go(after) and after.interval_sec * 1000 or 0
+    else
+        room.credit = muldiv(room.credit, new_parts, old_parts)
+    end
+    pace_add(0)
+    room.wait_ms = math.min(room.wait_ms, after.interval_sec * 1000)
+end
+
 local function pace_advance(elapsed_ms)
     local _, per_ms = pace_measure(settings)
     pace_add(per_ms * elapsed_ms)

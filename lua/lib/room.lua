@@ -3,14 +3,15 @@
 -- The room: its keys, its figures and its settings. A script loads them, works on plain variables and saves at its end what
 -- has become another. Redis runs a script as a whole, so nothing comes in between.
 
-local ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED, HEALED, EPOCH = unpack(KEYS)
+local ROOM, SETTINGS, LINE, TICKETS, DUE, REQUESTS, REQUEST_ORDER, MEASURED, HEALED, EPOCH, SHOP =
+    unpack(KEYS)
 local call = redis.call
 local RUN_ID = ARGV[1] -- of the server process that runs this
 
 -- What is loaded: these, and what the pieces that a script is made of name beside them. All are numbers.
 local FIGURES = {
     'epoch', 'base', 'clock_ms', 'credit', 'wait_ms', 'rate_milli', 'advance', 'away', 'called', 'entered', 'active',
-    'calls_from_ms',
+    'calls_from_ms', 'shop_until_ms',
 }
 
 local function figures_add(...)
@@ -108,9 +109,9 @@ local function room_has_slot()
     return settings.max_active == 0 or room_slots_used() < settings.max_active
 end
 
--- For how long the pace calls nobody: after a loss.
+-- For how long the pace calls nobody: after a loss, or while a breaker leaves the shop alone.
 local function room_frozen_ms()
-    return at_least(room.calls_from_ms - room.clock_ms, 0)
+    return math.max(room.calls_from_ms - room.clock_ms, room.shop_until_ms - room.clock_ms, 0)
 end
 
 local function wall_ms()

@@ -9,6 +9,7 @@
 #include "redis/answer.h"
 
 #include "base/base64url.h"
+#include "base/decimal.h"
 
 #include "redis/ask.h"
 #include "redis/peer.h"
@@ -18,6 +19,7 @@
 #include <string.h>
 
 #define UNAVAILABLE_RETRY_SEC 5
+#define TICK_FOLLOW           7 /* the element of a tick that tells of the shop */
 
 static bool is_text(const redisReply *reply)
 {
@@ -177,6 +179,14 @@ static bool read_settings(const redisReply *list, struct settings *settings)
     return settings_from_text(settings, (struct span){text, used});
 }
 
+static bool read_shop(const redisReply *state, struct engine_call *call)
+{
+    if (state == NULL || !is_text(state))
+        return false;
+    follower_tell(text_of(state), &call->settings, &call->figures);
+    return true;
+}
+
 /* Those that the caller has place for. */
 static bool read_rooms(const redisReply *names, struct engine_list *list)
 {
@@ -209,7 +219,7 @@ static bool read_answer(const redisReply *reply, struct engine_call *call)
         return first != NULL && read_standing(first, &call->standing);
     case ENGINE_FIGURES:
         return first != NULL && read_figures(first, &call->figures) &&
-               read_settings(element(reply, 2), &call->settings);
+               read_settings(element(reply, 2), &call->settings) && read_shop(element(reply, 3), call);
     case ENGINE_ROOMS:
         return read_rooms(first, &call->list);
     case ENGINE_SETTINGS:
@@ -281,17 +291,82 @@ void answer_calls(const redisReply *reply, struct engine_call *const *calls, uin
         answer_one(is_list ? element(reply, i + 1) : reply, calls[i]);
 }
 
-/* The last of the list: what was in mind stays if anything is wrong with it. */
-static void take_epochs(struct numbers *in, struct redis_epochs *epochs)
+/* What was in mind stays if anything is wrong with the list. */
+static void take_epochs(struct numbers *in, const redisReply *text, struct redis_epochs *epochs)
 {
-    const redisReply *text = element(in->list, in->at++);
-
     if (text == NULL || !is_text(text) || text_of(text).len > CHORE_EPOCHS_MAX)
         in->is_bad = true;
     if (!is_whole(in) || epochs == NULL)
         return;
     epochs->len = (uint32_t)text_of(text).len;
     memcpy(epochs->bytes, text_of(text).data, epochs->len);
+}
+
+/* How often something was seen of the shop. Of what this version cannot read nothing is taken. */
+static bool read_seen(const redisReply *list, struct shop_report *seen)
+{
+    if (list == NULL || list->type != REDIS_REPLY_ARRAY || list->elements % 2 != 0)
+        return false;
+    for (size_t i = 0; i < list->elements; i += 2) {
+        const redisReply *what = list->element[i], *often = list->element[i + 1];
+        uint64_t times, place;
+        if (!is_text(what) || !is_text(often))
+            return false;
+        if (!decimal_read(text_of(often), 0, &times))
+            continue;
+        uint32_t capped = times < UINT32_MAX ? (uint32_t)times : UINT32_MAX;
+        if (span_equal(text_of(what), SPAN("failures")))
+            seen->failures = capped;
+        else if (span_equal(text_of(what), SPAN("ages_sec")))
+            seen->ages_sec = times;
+        else if (decimal_read(text_of(what), 0, &place) && place < SHOP_TIMES)
+            seen->times[place] = capped;
+    }
+    return true;
+}
+
+/* The list of lua/lib/follow.lua. */
+static bool read_follow(const redisReply *list, struct follower *follower)
+{
+    struct numbers in = {.list = list};
+
+    *follower = (struct follower){.version = take32(&in)};
+    follower->clock_ms = take(&in, INT64_MAX);
+    follower->calls = take(&in, INT64_MAX);
+    follower->until_ms = take(&in, INT64_MAX);
+    follower->rate_milli = take32(&in);
+    follower->bounds = settings_default();
+    follower->bounds.pace = PACE_AUTO;
+    follower->bounds.rate_min_milli = take32(&in);
+    follower->bounds.rate_max_milli = take32(&in);
+    follower->bounds.shop_target_ms = take32(&in);
+    const redisReply *state = element(list, in.at++);
+    if (state == NULL || !is_text(state) || !read_seen(element(list, in.at++), &follower->seen))
+        return false;
+    follower->len = text_of(state).len == FOLLOWER_BYTES ? FOLLOWER_BYTES : 0;
+    memcpy(follower->state, state->str, follower->len);
+    return is_whole(&in);
+}
+
+static bool is_empty_list(const redisReply *list)
+{
+    return list->type == REDIS_REPLY_ARRAY && list->elements == 0;
+}
+
+bool answer_follow(const redisReply *reply, struct follower *follower)
+{
+    const redisReply *list = element(reply, TICK_FOLLOW);
+
+    return list != NULL && !is_empty_list(list) && read_follow(list, follower);
+}
+
+static void take_follow(struct numbers *in)
+{
+    const redisReply *list = element(in->list, in->at++);
+    struct follower follower;
+
+    if (list == NULL || !(is_empty_list(list) || read_follow(list, &follower)))
+        in->is_bad = true;
 }
 
 static void read_tick(struct numbers *in, struct redis_chore *chore)
@@ -301,7 +376,9 @@ static void read_tick(struct numbers *in, struct redis_chore *chore)
     chore->called = take32(in);
     chore->is_behind = take_flag(in);
     chore->is_at_rest = take_flag(in);
-    take_epochs(in, chore->epochs);
+    const redisReply *epochs = element(in->list, in->at++);
+    take_follow(in);
+    take_epochs(in, epochs, chore->epochs);
 }
 
 static bool read_chore(const redisReply *reply, struct redis_chore *chore)

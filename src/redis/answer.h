@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "redis/chore.h"
+#include "redis/follower.h"
 
 struct redisReply;
 
@@ -28,5 +29,8 @@ bool answer_is_renewed(const struct redisReply *reply);
 void answer_calls(const struct redisReply *reply, struct engine_call *const *calls, uint32_t count);
 
 void answer_chore(const struct redisReply *reply, struct redis_chore *chore);
+
+/* What a tick, which could be read, says of the shop. False: its pace does not follow one, or nothing was done. */
+bool answer_follow(const struct redisReply *reply, struct follower *follower);
 
 #endif

@@ -16,8 +16,8 @@
 
 /* The order is that of lua/lib/room.lua. */
 static const char *const key_names[] = {
-    "queue:room",     "queue:settings",       "queue:event",    "queue:tickets", "queue:due",
-    "queue:requests", "queue:requests:order", "queue:measured", "queue:healed",  "queue:epoch",
+    "queue:room",           "queue:settings", "queue:event",  "queue:tickets", "queue:due",  "queue:requests",
+    "queue:requests:order", "queue:measured", "queue:healed", "queue:epoch",   "queue:shop",
 };
 
 #define KEYS (sizeof(key_names) / sizeof(key_names[0]))
@@ -54,11 +54,6 @@ const char *ask_key(size_t place)
 bool ask_has_script(enum engine_op op)
 {
     return op < sizeof(script_of) / sizeof(script_of[0]) && script_of[op].is_there;
-}
-
-bool ask_has_chore(enum redis_chore_kind kind)
-{
-    return kind != CHORE_SHOP;
 }
 
 uint16_t ask_call_slot(const struct engine_call *call)
@@ -235,6 +230,25 @@ void ask_calls(const struct ask *ask, const struct engine_call *const *calls, ui
         add_call(ask->resp, calls[i]);
 }
 
+static void add_times(struct resp *resp, struct span what, uint64_t times)
+{
+    if (times == 0)
+        return;
+    resp_add_copy(resp, what);
+    resp_add_number(resp, times);
+}
+
+static void add_seen(struct resp *resp, const struct shop_report *seen)
+{
+    add_times(resp, SPAN("failures"), seen->failures);
+    add_times(resp, SPAN("ages_sec"), seen->ages_sec);
+    for (int i = 0; i < SHOP_TIMES; i++) {
+        char place[12];
+        snprintf(place, sizeof(place), "%d", i);
+        add_times(resp, span_of(place), seen->times[i]);
+    }
+}
+
 void ask_chore(const struct ask *ask, const struct redis_chore *chore)
 {
     switch (chore->kind) {
@@ -257,8 +271,20 @@ void ask_chore(const struct ask *ask, const struct redis_chore *chore)
         resp_add(ask->resp, chore->room);
         break;
     case CHORE_SHOP:
-        must(false);
+        add_head(ask, SCRIPT_SHOP, chore->room);
+        resp_add_number(ask->resp, chore->shop->left_alone_ms);
+        add_seen(ask->resp, chore->shop);
+        break;
     }
+}
+
+void ask_follow(const struct ask *ask, struct span room, const struct follower *follower)
+{
+    add_head(ask, SCRIPT_FOLLOW, room);
+    resp_add_number(ask->resp, follower->version);
+    resp_add(ask->resp, (struct span){(const char *)follower->state, follower->len});
+    resp_add_number(ask->resp, follower->rate_milli);
+    add_seen(ask->resp, &follower->seen);
 }
 
 void ask_renew(const struct ask *ask, struct span room, struct span former, bool is_moved)

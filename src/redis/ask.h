@@ -6,6 +6,7 @@
 
 #include "engine/engine.h"
 #include "redis/chore.h"
+#include "redis/follower.h"
 #include "redis/resp.h"
 #include "redis/script.h"
 
@@ -14,7 +15,6 @@ const char *ask_key(size_t place);
 
 /* Whether there is a script for it. */
 bool ask_has_script(enum engine_op op);
-bool ask_has_chore(enum redis_chore_kind kind);
 
 /* The registry of rooms: the only key that belongs to none, and has a slot of its own. */
 #define ASK_REGISTRY "queue:rooms"
@@ -39,6 +39,9 @@ void ask_calls(const struct ask *ask, const struct engine_call *const *calls, ui
 
 /* The same for a chore. */
 void ask_chore(const struct ask *ask, const struct redis_chore *chore);
+
+/* What a node has worked out of what a tick told. */
+void ask_follow(const struct ask *ask, struct span room, const struct follower *follower);
 
 /* The room named `former` as the process that keeps it. `is_moved`: that one keeps others still, and has lost nothing. */
 void ask_renew(const struct ask *ask, struct span room, struct span former, bool is_moved);

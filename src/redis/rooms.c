@@ -24,13 +24,20 @@ struct request {
     struct redis_command command; /* first: the transport hands it back */
     struct redis_rooms *rooms;
     struct span room;
-    struct redis_chore *chore; /* or calls, or a renewal */
+    struct redis_chore *chore; /* or calls, or a renewal, or what follows from a tick */
     struct renewal *renewal;
+    struct step *step;
     bool is_whole; /* it is sent with the script's text */
     uint8_t renewals;
     struct request *next; /* of those that wait for a renewal */
     uint32_t count, size;
     struct engine_call *calls[];
+};
+
+/* What a tick told of the shop, worked out. It outlives the tick, and so has its own name of the room. */
+struct step {
+    struct follower follower;
+    char room[ROOM_ID_MAX];
 };
 
 /* One at a time for each room. */
@@ -56,6 +63,8 @@ static char *request_write(struct redis_command *command, const char *run_id, si
 static void take_reply(struct redis_command *command, enum command_end end, const struct redisReply *reply);
 static void request_take(struct request *request, const struct redisReply *reply);
 static void request_end(struct request *request, const struct redisReply *reply);
+static void step_send(struct request *tick, const struct redisReply *reply);
+static void step_end(struct request *request);
 static void renewal_await(struct request *request, struct span former);
 static void renewal_take(struct request *request, const struct redisReply *reply);
 
@@ -101,8 +110,7 @@ void redis_submit(struct redis_rooms *rooms, struct engine_call *call)
 void redis_submit_chore(struct redis_rooms *rooms, struct redis_chore *chore)
 {
     redis_flush(rooms);
-    struct request *request =
-        ask_has_chore(chore->kind) ? request_new(rooms, ask_chore_slot(chore), chore->room, 0) : NULL;
+    struct request *request = request_new(rooms, ask_chore_slot(chore), chore->room, 0);
     if (request != NULL) {
         request->chore = chore;
         request_send(request);
@@ -153,6 +161,8 @@ static char *request_write(struct redis_command *command, const char *run_id, si
     if (request->renewal != NULL)
         ask_renew(&ask, request->room, span_of(request->renewal->former),
                   rooms->transport->is_running(rooms->transport, request->renewal->former));
+    else if (request->step != NULL)
+        ask_follow(&ask, request->room, &request->step->follower);
     else if (request->chore != NULL)
         ask_chore(&ask, request->chore);
     else
@@ -173,6 +183,8 @@ static void take_reply(struct redis_command *command, enum command_end end, cons
         request_send(request);
     } else if (request->renewal != NULL)
         renewal_take(request, reply);
+    else if (request->step != NULL)
+        step_end(request);
     else
         request_take(request, reply);
 }
@@ -191,12 +203,44 @@ static void request_end(struct request *request, const struct redisReply *reply)
 {
     if (request->chore != NULL) {
         answer_chore(reply, request->chore);
+        if (request->chore->kind == CHORE_TICK && request->chore->error == ERROR_NONE)
+            step_send(request, reply);
         request->chore->done(request->chore);
     } else {
         answer_calls(reply, request->calls, request->count);
         for (uint32_t i = 0; i < request->count; i++)
             request->calls[i]->done(request->calls[i]);
     }
+    free(request);
+}
+
+/* ---- steps ---- */
+
+/* Whether it counts nobody needs to know: what is lost with it is worked out again from the next tick. */
+static void step_send(struct request *tick, const struct redisReply *reply)
+{
+    struct span room = tick->room;
+    struct follower follower;
+
+    if (!answer_follow(reply, &follower) || !follower_step(&follower))
+        return;
+    struct step *step = malloc(sizeof(*step));
+    struct request *request = request_new(tick->rooms, tick->command.slot, room, 0);
+    if (step == NULL || request == NULL) {
+        free(step);
+        free(request);
+        return;
+    }
+    step->follower = follower;
+    memcpy(step->room, room.data, room.len);
+    request->step = step;
+    request->room = (struct span){step->room, room.len};
+    request_send(request);
+}
+
+static void step_end(struct request *request)
+{
+    free(request->step);
     free(request);
 }
 

@@ -15,6 +15,7 @@
     SCRIPT(DELETE, delete)                 \
     SCRIPT(ENTER, enter)                   \
     SCRIPT(FIGURES, figures)               \
+    SCRIPT(FOLLOW, follow)                 \
     SCRIPT(HEARTBEAT, heartbeat)           \
     SCRIPT(JOIN, join)                     \
     SCRIPT(LEAVE, leave)                   \
@@ -28,6 +29,7 @@
     SCRIPT(SESSION_EXTEND, session_extend) \
     SCRIPT(SESSION_TOUCH, session_touch)   \
     SCRIPT(SETTINGS, settings)             \
+    SCRIPT(SHOP, shop)                     \
     SCRIPT(STATUS, status)                 \
     SCRIPT(TICK, tick)                     \
     SCRIPT(UNREGISTER, unregister)

@@ -45,14 +45,15 @@ static void reply_try(const redisReply *reply)
         if (ask_has_script((enum engine_op)op))
             answer_try(reply, (enum engine_op)op);
     for (int kind = CHORE_TICK; kind <= CHORE_SHOP; kind++) {
-        if (!ask_has_chore((enum redis_chore_kind)kind))
-            continue;
         struct redis_epochs epochs = {0};
         struct redis_chore chore = {.kind = (enum redis_chore_kind)kind, .epochs = &epochs};
         answer_chore(reply, &chore);
         must(chore.error < ERROR_COUNT && chore.clock_ms <= INT64_MAX && chore.wait_ms <= CHORE_LEASE_MS);
         must(epochs.len <= CHORE_EPOCHS_MAX && (epochs.len == 0 || chore.error == ERROR_NONE));
     }
+    struct follower follower;
+    if (answer_follow(reply, &follower))
+        follower_step(&follower);
     struct span former;
     if (answer_is_other_primary(reply, &former))
         must(former.len <= PEER_RUN_ID_MAX);

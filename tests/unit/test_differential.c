@@ -57,6 +57,7 @@ struct pair {
     uint32_t loss_count; /* ever */
     uint32_t former_sec;
     bool was_deleted;
+    uint32_t shop_ms;             /* about what its answers take */
     uint64_t node;                /* that ticks */
     struct redis_epochs recalled; /* as the last tick told */
     uint32_t cleared;             /* the last place that was given before the last clear */
@@ -68,7 +69,7 @@ static struct {
     uint64_t operations, eta_checked;
     uint64_t healed, returned; /* answers to tickets of former epochs; sessions made anew */
     uint64_t waits, forgotten; /* ticks that were told to wait; rooms that a server forgot */
-    uint64_t states[TICKET_STATES], errors[ERROR_COUNT];
+    uint64_t states[TICKET_STATES], errors[ERROR_COUNT], reasons[FOLLOW_REASONS];
 } seen;
 
 #define EQUAL(pair, local, redis, what)                                                                    \
@@ -168,7 +169,12 @@ static void compare_figures(const struct pair *pair, const struct figures *a, co
     EQUAL(pair, a->eta_checked, b->eta_checked, "eta_checked");
     EQUAL(pair, a->eta_kept, b->eta_kept, "eta_kept");
     EQUAL(pair, a->rate_milli, b->rate_milli, "rate_milli");
+    EQUAL(pair, a->pace_reason, b->pace_reason, "pace_reason");
+    EQUAL(pair, a->shop_time_ms, b->shop_time_ms, "shop_time_ms");
+    EQUAL(pair, a->shop_target_ms, b->shop_target_ms, "shop_target_ms");
+    EQUAL(pair, a->shop_failed_permille, b->shop_failed_permille, "shop_failed_permille");
     EQUAL(pair, a->settings_version, b->settings_version, "settings_version");
+    seen.reasons[a->pace_reason]++;
     EQUAL(pair, a->is_settings_from_api, b->is_settings_from_api, "is_settings_from_api");
     seen.eta_checked += a->eta_checked;
 }
@@ -443,7 +449,10 @@ static struct settings some_settings(struct dice *dice)
         settings.smooth = dice_below(dice, 2);
     }
     if (settings.batch == 0 && dice_below(dice, 4) == 0) {
-        settings.pace = PACE_AUTO; /* of a shop that nobody asks anything: it stays where it begins */
+        settings.pace = PACE_AUTO;
+        settings.shop_target_ms = ONE_OF(dice, 0, 0, 50, 400);
+        /* Where the burst is that of the rate, a lower rate costs credit: in Redis after the calls of the tick, and not before. */
+        settings.burst = ONE_OF(dice, 1, 3, 20);
         settings.rate_min_milli = ONE_OF(dice, 500, 2000);
         settings.rate_max_milli = ONE_OF(dice, 5000, 40000);
     }
@@ -510,7 +519,8 @@ static void check_keys(struct pair *pair)
     assert_int_equal(redis_server_number(server, "LLEN queue:requests:order:" TAG),
                      pair->rig.room->keys.by_scope.entries);
     assert_in_range(redis_server_number(server, "LLEN queue:measured:" TAG), 0, 59);
-    assert_in_range(redis_server_number(server, "DBSIZE"), 2, 9);
+    assert_in_range(redis_server_number(server, "HLEN queue:shop:" TAG), 0, SHOP_TIMES + 2);
+    assert_in_range(redis_server_number(server, "DBSIZE"), 2, 10);
     room_check(pair->rig.room);
 }
 
@@ -720,9 +730,42 @@ static void people_act(struct pair *pair, uint32_t roll)
         ask_people(pair, ENGINE_LEAVE_SOON, IN_LINE | IN(CALLED), "leave_soon");
 }
 
+static void tell_shop(struct pair *pair, const struct shop_report *report)
+{
+    bool is_done = false;
+    struct redis_chore shop = {
+        .kind = CHORE_SHOP, .room = ROOM, .shop = report, .done = note_chore, .context = &is_done};
+
+    pair->act = "shop";
+    assert_int_equal(room_shop(pair->rig.room, report), ERROR_NONE);
+    redis_submit_chore(pair->rooms, &shop);
+    assert_true(is_done);
+    EQUAL(pair, ERROR_NONE, shop.error, "error");
+    seen.operations++;
+}
+
+/* The shop is well for a while, and then it is not. */
+static void report_shop(struct pair *pair)
+{
+    struct dice *dice = &pair->dice;
+    struct shop_report report = {0};
+
+    if (dice_below(dice, 20) == 0)
+        pair->shop_ms = ONE_OF(dice, 1, 20, 20, 60, 150, 1500, 20000);
+    for (uint32_t answers = dice_below(dice, 30); answers > 0; answers--)
+        shop_report_add(&report, pair->shop_ms / 2 + dice_below(dice, pair->shop_ms), dice_below(dice, 90));
+    for (uint32_t failures = ONE_OF(dice, 0, 0, 0, 0, 0, 0, 1, 8); failures > 0; failures--)
+        shop_report_add_failure(&report, 3);
+    if (dice_below(dice, 40) == 0)
+        shop_report_left_alone(&report, ONE_OF(dice, 1, 300, 2000, 7000));
+    tell_shop(pair, &report);
+}
+
 static void shop_acts(struct pair *pair, uint32_t roll)
 {
-    if (roll < 85)
+    if (roll < 25)
+        report_shop(pair);
+    else if (roll < 85)
         ask_people(pair, ENGINE_SESSION_TOUCH, INSIDE, "session_touch");
     else if (roll < 95)
         ask_people(pair, ENGINE_SESSION_END, INSIDE, "session_end");
@@ -778,6 +821,7 @@ static struct pair pair_new(struct redis_server *server, uint64_t seed)
                         .server = server,
                         .rooms = redis_rooms_new(&server->transport),
                         .wall_sec = 1700000000,
+                        .shop_ms = 20,
                         .pages = PAGES,
                         .has_losses = seed % 3 == 0,
                         .has_operator = seed % 2 == 0};
@@ -823,6 +867,10 @@ static void check_seen(void)
         ERROR_WAIT_TOO_LONG,
         ERROR_ROOM_CLOSED,
     };
+    static const enum follow_reason reasons[] = {
+        FOLLOW_FIXED, FOLLOW_BEGIN,   FOLLOW_FILLING,    FOLLOW_QUIET,
+        FOLLOW_SLOW,  FOLLOW_FAILING, FOLLOW_RECOVERING, FOLLOW_FROZEN,
+    };
 
     assert_true(seen.operations >= 200000);
     assert_true(seen.eta_checked > 1000);
@@ -832,9 +880,11 @@ static void check_seen(void)
         assert_true(seen.states[state] > 50);
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
         assert_true(seen.errors[errors[i]] > 50);
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
+        assert_true(seen.reasons[reasons[i]] > 20);
 }
 
-/* WEIR_SEED=… plays that run alone. */
+/* WEIR_SEED=… plays that run alone; WEIR_TEST=a_room* leaves out the other tests. */
 static void a_room_in_redis_answers_like_one_of_plain_c(void **state)
 {
     struct redis_server *server = *state;
@@ -874,6 +924,59 @@ static void a_key_is_forgotten_at_the_same_moment(void **state)
         tick(&pair, 1000);
     check_keys(&pair);
     assert_int_equal(redis_server_number(pair.server, "EXISTS queue:requests:" TAG), 0);
+    pair_free(&pair);
+}
+
+/* ---- a shop that can be followed ---- */
+
+/* What it answers in a phase, and whether people come. */
+struct shop_phase {
+    uint32_t ms, joins;
+    enum follow_reason reason; /* that is told at its end */
+};
+
+static void shop_answers(struct pair *pair, uint32_t ms)
+{
+    struct shop_report report = {0};
+
+    for (int answers = 0; answers < 15; answers++)
+        shop_report_add(&report, ms, 2);
+    tell_shop(pair, &report);
+}
+
+static void a_pace_follows_the_shop_as_in_plain_c(void **state)
+{
+    static const struct shop_phase phases[] = {
+        {20, 0, FOLLOW_UNUSED}, {20, 8, FOLLOW_WELL}, {20, 8, FOLLOW_FULL},
+        {150, 8, FOLLOW_SLOW},  {90, 8, FOLLOW_NEAR}, {600, 8, FOLLOW_SLOW},
+    };
+    struct pair pair = pair_new(*state, 1);
+    struct settings settings = settings_default();
+    struct engine_call call = {.op = ENGINE_JOIN};
+    uint64_t who = 1000;
+
+    settings.pace = PACE_AUTO;
+    settings.rate_milli = 6000;
+    settings.rate_min_milli = 1000;
+    settings.rate_max_milli = 12000;
+    settings.shop_target_ms = 100;
+    settings.burst = 5;
+    settings.max_active = 0;
+    settings.seen_ttl_sec = settings.claim_ttl_sec = 86400;
+    make(&pair, settings);
+    for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+        for (int steps = 0; steps < 40; steps++, pair.step++) {
+            for (uint32_t joins = 0; joins < phases[i].joins; joins++) {
+                call.join.holder = holder_of(who++);
+                ask_both(&pair, "join", call);
+            }
+            shop_answers(&pair, phases[i].ms);
+            tick(&pair, 500);
+            ask_both(&pair, "figures", (struct engine_call){.op = ENGINE_FIGURES});
+            compare_pace(&pair);
+        }
+        EQUAL(&pair, phases[i].reason, room_figures(pair.rig.room).pace_reason, "pace_reason of the phase");
+    }
     pair_free(&pair);
 }
 
@@ -1159,6 +1262,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_room_in_redis_answers_like_one_of_plain_c),
         cmocka_unit_test(a_key_is_forgotten_at_the_same_moment),
+        cmocka_unit_test(a_pace_follows_the_shop_as_in_plain_c),
         cmocka_unit_test(positions_and_estimates_agree_behind_a_million),
         cmocka_unit_test_setup_teardown(scripts_run_in_a_cluster_and_touch_no_key_but_those_they_name,
                                         start_strict, stop_strict),
@@ -1166,5 +1270,6 @@ int main(void)
         cmocka_unit_test(a_room_that_was_deleted_is_told_from_one_that_was_forgotten),
         cmocka_unit_test(the_oldest_of_the_deleted_are_forgotten),
     };
+    cmocka_set_test_filter(getenv("WEIR_TEST"));
     return cmocka_run_group_tests_name("differential", tests, start, stop);
 }

@@ -208,7 +208,7 @@ static void a_command_is_about_64_people_at_most(void **state)
     redis_flush(desk->rooms);
     assert_int_equal(desk->wire.sent, 3);
     words = words_of(&desk->wire, 0);
-    assert_int_equal(words->elements, 14 + 9 * GATHERED_MAX);
+    assert_int_equal(words->elements, 15 + 9 * GATHERED_MAX);
     freeReplyObject(words);
     for (int i = 0; i < 3; i++)
         reply_with(&desk->wire, NULL);
@@ -387,6 +387,64 @@ static void who_is_answered_by_a_submit_may_ask_at_once(void **state)
     all_are_answered_once(desk);
 }
 
+static void note_tick(struct redis_chore *tick)
+{
+    (*(int *)tick->context)++;
+}
+
+/* The beginning of a tick; and what it says of a shop, the report last. */
+#define TICK(wait)   OK ":" wait "\r\n:4200\r\n:3\r\n:1\r\n:0\r\n"
+#define NO_SHOP      "*0\r\n"
+#define SHOP(report) "*10\r\n:6\r\n:4200\r\n:30\r\n:0\r\n:50000\r\n:1000\r\n:90000\r\n:0\r\n$0\r\n\r\n" report
+#define EPOCHS       "$4\r\nword\r\n"
+
+/* ---- a shop that is followed ---- */
+
+static void what_follows_from_a_tick_is_handed_back(void **state)
+{
+    struct desk *desk = *state;
+    int done = 0;
+    char name[] = "a";
+    struct redis_chore tick = {
+        .kind = CHORE_TICK, .room = span_of(name), .done = note_tick, .context = &done};
+
+    redis_submit_chore(desk->rooms, &tick);
+    reply_with(&desk->wire, "*8\r\n" TICK("0") EPOCHS SHOP("*2\r\n$1\r\n7\r\n$2\r\n12\r\n"));
+    assert_int_equal(tick.error, ERROR_NONE);
+    assert_int_equal(done, 1);
+    name[0] = '!'; /* nobody needs the tick any more */
+    assert_int_equal(desk->wire.sent, 2);
+    redisReply *words = words_of(&desk->wire, 1);
+    assert_non_null(strstr(words->element[3]->str, "{a}"));
+    assert_true(word_is(words, words->elements - 3, "6"));
+    assert_int_equal(words->element[words->elements - 2]->len,
+                     FOLLOWER_BYTES); /* begun anew: it was unreadable */
+    assert_true(word_is(words, words->elements - 1, "50000"));
+    freeReplyObject(words);
+    reply_with(&desk->wire, "-NOSCRIPT\r\n");
+    reply_with(&desk->wire, OTHER); /* the next tick says so too */
+    assert_int_equal(desk->wire.sent, 3);
+    assert_int_equal(done, 1);
+}
+
+static void only_what_was_seen_of_the_shop_is_told(void **state)
+{
+    struct desk *desk = *state;
+    int done = 0;
+    struct shop_report seen = {.failures = 2, .times[59] = UINT32_MAX, .ages_sec = 40, .left_alone_ms = 500};
+    struct redis_chore shop = {
+        .kind = CHORE_SHOP, .room = SPAN("a"), .shop = &seen, .done = note_tick, .context = &done};
+    static const char *const expected[] = {"500", "failures", "2", "ages_sec", "40", "59", "4294967295"};
+
+    redis_submit_chore(desk->rooms, &shop);
+    redisReply *words = words_of(&desk->wire, 0);
+    for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++)
+        assert_true(word_is(words, words->elements - 7 + i, expected[i]));
+    freeReplyObject(words);
+    reply_with(&desk->wire, "*1\r\n" OK);
+    assert_int_equal(shop.error, ERROR_NONE);
+}
+
 /* ---- another process keeps the room ---- */
 
 static bool is_renewal(const struct wire *wire, uint32_t i, const char *is_moved)
@@ -472,13 +530,6 @@ static void a_room_that_is_never_renewed_is_away(void **state)
     all_are_answered_once(desk);
 }
 
-static void note_tick(struct redis_chore *tick)
-{
-    (*(int *)tick->context)++;
-}
-
-#define EPOCHS "$4\r\nword\r\n"
-
 static void a_tick_is_sent_behind_what_was_submitted_before_it(void **state)
 {
     struct desk *desk = *state;
@@ -489,7 +540,7 @@ static void a_tick_is_sent_behind_what_was_submitted_before_it(void **state)
     redis_submit_chore(desk->rooms, &tick);
     assert_int_equal(desk->wire.sent, 2);
     reply_with(&desk->wire, NULL);
-    reply_with(&desk->wire, "*7\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n" EPOCHS);
+    reply_with(&desk->wire, "*8\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n" EPOCHS NO_SHOP);
     assert_int_equal(done, 1);
     assert_int_equal(tick.error, ERROR_NONE);
     assert_int_equal(tick.clock_ms, 4200);
@@ -513,7 +564,7 @@ static void a_node_is_told_how_long_another_ticks_and_what_to_keep_in_mind(void 
     redisReply *words = words_of(&desk->wire, 0);
     assert_true(word_is(words, words->elements - 1, "18446744073709551615"));
     freeReplyObject(words);
-    reply_with(&desk->wire, "*7\r\n" OK ":1000\r\n:4200\r\n:0\r\n:0\r\n:0\r\n" EPOCHS);
+    reply_with(&desk->wire, "*8\r\n" OK ":1000\r\n:4200\r\n:0\r\n:0\r\n:0\r\n" EPOCHS NO_SHOP);
     assert_int_equal(tick.error, ERROR_NONE);
     assert_int_equal(tick.wait_ms, 1000);
     assert_int_equal(epochs.len, 4);
@@ -524,10 +575,14 @@ static void a_tick_that_cannot_be_read_leaves_in_mind_what_was_there(void **stat
 {
     static const char *const replies[] = {
         NULL,
-        "*6\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n",
-        "*7\r\n" OK ":1001\r\n:4200\r\n:3\r\n:1\r\n:0\r\n" EPOCHS,
-        "*7\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n:4\r\n",
-        "*8\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n" EPOCHS ":0\r\n",
+        "*7\r\n" TICK("0") EPOCHS,
+        "*8\r\n" TICK("1001") EPOCHS NO_SHOP,
+        "*8\r\n" TICK("0") ":4\r\n" NO_SHOP,
+        "*8\r\n" TICK("0") EPOCHS ":0\r\n",
+        "*8\r\n" TICK("0") EPOCHS "*1\r\n:1\r\n",
+        "*8\r\n" TICK("0") EPOCHS SHOP("*1\r\n$1\r\n7\r\n"),
+        "*8\r\n" TICK("0") EPOCHS SHOP(":1\r\n"),
+        "*9\r\n" TICK("0") EPOCHS NO_SHOP ":0\r\n",
     };
     struct desk *desk = *state;
     int done = 0;
@@ -542,8 +597,8 @@ static void a_tick_that_cannot_be_read_leaves_in_mind_what_was_there(void **stat
         assert_int_equal(tick.error, ERROR_ENGINE_UNAVAILABLE);
         assert_true(epochs.len == 1 && epochs.bytes[0] == 'x');
     }
-    snprintf(longest, sizeof(longest), "*7\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n$%d\r\n%0*d\r\n",
-             CHORE_EPOCHS_MAX + 1, CHORE_EPOCHS_MAX + 1, 7);
+    snprintf(longest, sizeof(longest), "*8\r\n" TICK("0") "$%d\r\n%0*d\r\n" NO_SHOP, CHORE_EPOCHS_MAX + 1,
+             CHORE_EPOCHS_MAX + 1, 7);
     redis_submit_chore(desk->rooms, &tick);
     reply_with(&desk->wire, longest);
     assert_int_equal(tick.error, ERROR_ENGINE_UNAVAILABLE);
@@ -593,6 +648,8 @@ int main(void)
         DESK_TEST(settings_of_another_version_are_passed_over),
         DESK_TEST(who_is_answered_may_ask_at_once),
         DESK_TEST(who_is_answered_by_a_submit_may_ask_at_once),
+        DESK_TEST(what_follows_from_a_tick_is_handed_back),
+        DESK_TEST(only_what_was_seen_of_the_shop_is_told),
         DESK_TEST(those_who_ask_wait_for_one_renewal),
         DESK_TEST(a_room_has_moved_if_its_former_keeper_is_there),
         DESK_TEST(a_room_that_is_never_renewed_is_away),
