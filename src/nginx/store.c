@@ -60,7 +60,7 @@ struct engine *store_begin(struct main_conf *conf, ngx_cycle_t *cycle)
 {
     must(own.store == NULL);
     name_make(cycle);
-    own.wires = (struct wire_common){conf->store, resolver_of(cycle), store_note_call};
+    own.wires = (struct wire_common){conf->store, resolver_of(cycle), store_note_call, false};
     if (!store_make(conf->store) || !engine_make(conf)) {
         all_free();
         return NULL;
@@ -221,6 +221,8 @@ static void turn_on_end(ngx_event_t *event)
 {
     redis_engine_flush(own.engine);
     store_turn(own.store, ngx_current_msec);
+    if (own.wires.is_over)
+        store_drop_orders(own.store);
     courier_turn(own.courier);
     if (ngx_worker == 0)
         store_probe_look(own.store, own.wires.conf, ngx_current_msec);
@@ -236,7 +238,7 @@ static void lines_serve(void)
     for (size_t i = 0; i < store_lines(own.store); i++) {
         struct store_line *line = store_line(own.store, i);
         enum link_wish wish = store_wish(line, ngx_current_msec);
-        if (wish == LINK_DIAL)
+        if (wish == LINK_DIAL && !own.wires.is_over)
             wire_dial(&own.wires, line);
         else if (wish == LINK_HANG_UP)
             wire_hang_up(line);

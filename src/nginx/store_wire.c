@@ -29,7 +29,7 @@
 #define NO_TLS    "TLS could not be agreed on with the server."
 
 struct wire {
-    const struct wire_common *common;
+    struct wire_common *common;
     struct store_line *line;
     ngx_log_t log;
     ngx_resolver_ctx_t *resolving; /* NULL: nothing is asked */
@@ -62,7 +62,7 @@ static void wire_on_write(ngx_event_t *event);
 static void wire_lose(struct wire *wire, const char *why);
 static void wire_free(struct wire *wire);
 
-void wire_dial(const struct wire_common *common, struct store_line *line)
+void wire_dial(struct wire_common *common, struct store_line *line)
 {
     must(line->connection == NULL);
     link_dialing(line->link, ngx_current_msec);
@@ -220,6 +220,7 @@ static void wire_on_connect(ngx_event_t *event)
     ngx_connection_t *c = event->data;
     struct wire *wire = c->data;
     if (c->close || !is_connected(c)) {
+        wire->common->is_over |= c->close;
         wire_lose(wire, c->close ? IS_ENDING : NO_ANSWER);
         return;
     }
@@ -292,6 +293,7 @@ static void wire_on_read(ngx_event_t *event)
 {
     ngx_connection_t *c = event->data;
     struct wire *wire = c->data;
+    wire->common->is_over |= c->close;
     const char *end = c->close ? IS_ENDING : wire_read(wire);
     if (end != NULL)
         wire_lose(wire, end);

@@ -15,10 +15,12 @@ struct wire_common {
     const struct store_conf *conf;
     ngx_resolver_t *resolver; /* NULL: there is none */
     void (*happened)(void);
+    bool
+        is_over; /* nginx closes all connections of a worker that had time to leave: there will be no other */
 };
 
 /* The line wants to be dialed. */
-void wire_dial(const struct wire_common *common, struct store_line *line);
+void wire_dial(struct wire_common *common, struct store_line *line);
 
 /* Writes what the line has to say, as far as the socket takes it. */
 void wire_write(struct store_line *line);

@@ -180,6 +180,17 @@ def test_a_host_name_is_resolved_anew_by_nginxs_resolver(weir, redis):
         wait_ready(server)
 
 
+def test_a_host_name_that_a_cluster_tells_needs_a_resolver_and_says_so(weir):
+    names = dict(cluster_announce_hostname="node.test", cluster_preferred_endpoint_type="hostname")
+    with Cluster(primaries=1, replicas=0, **names) as store, Names({"node.test": "127.0.0.1"}) as dns:
+        server = weir(rooms=ROOMS, store=store.directive)
+        wait_refused(server, "nginx needs a resolver in its http block")
+        server.write_conf(http=f"resolver 127.0.0.1:{dns.port} ipv6=off;")
+        server.reload()
+        wait_ready(server)
+        assert f"at node.test:{store.servers[0].port} among them" in server.log()
+
+
 def test_the_primaries_of_a_cluster_are_found(weir):
     with Cluster(replicas=0) as store:
         server = weir(rooms=ROOMS, store=store.directive)
@@ -338,8 +349,9 @@ def test_workers_that_differ_do_not_contradict_each_other_in_the_log(weir):
 
 
 def knock(server):
-    """At the gate, at all workers: a connection goes to any of them."""
-    return [server.api().get("/") for _ in range(20)]
+    """At the gate, at all workers: a connection goes to any of them. It lets by who asks what may be asked, without its engine."""
+    question = {"Origin": "https://a.example", "Access-Control-Request-Method": "POST"}
+    return [server.client().request("OPTIONS", "/", headers=question) for _ in range(40)]
 
 
 def told_by(server, words):
@@ -364,6 +376,22 @@ def test_a_worker_that_leaves_stays_for_those_who_wait_for_an_answer(weir):
         assert [answer.status for answer in answers] == [202] * len(visitors)
         assert sorted(place_of(answer.json()["waiting_token"]).count for answer in answers) == list(range(1, len(visitors) + 1))
         wait_until(lambda: not set(server._children()) & set(old), 10, "the end of the old workers")
+
+
+def test_a_worker_whose_time_is_over_leaves_though_redis_is_silent(weir):
+    with Standalone() as store:
+        server = weir(rooms=ROOMS, store=f"{store.url} timeout=60s")
+        wait_ready(server)
+        old = server.worker_pids()
+        store.only.pause()
+        answers = []
+        visitor = threading.Thread(target=lambda: answers.append(server.api().join("hall")))
+        visitor.start()
+        wait_until(lambda: waiting(server, old) > 0, 10, "the request")
+        server.reload()
+        wait_until(lambda: not set(server._children()) & set(old), 20, "the end of the old workers")
+        store.only.resume()
+        visitor.join()
 
 
 def waiting(server, pids):
