@@ -185,8 +185,10 @@ static bool is_running(struct transport *transport, const char *run_id)
 void courier_turn(struct transport *transport)
 {
     struct courier *courier = (struct courier *)transport;
-    if (courier->confirmed == 0 && courier->batches == NULL)
+    if (courier->confirmed == 0 && courier->batches == NULL) {
+        courier->held_due_ms = NEVER; /* or nobody's deadline would be due for ever */
         return;
+    }
     uint64_t now_ms = courier->options.now_ms();
     lines_confirm(courier);
     for (struct batch *batch = courier->batches, *next; batch != NULL; batch = next) {

@@ -304,6 +304,8 @@ static void one_wait_stands_behind_all_of_a_turn_and_tells_all(void **state)
     expect_end(&asks[1], COMMAND_ANSWERED, "2");
     expect_end(&asks[2], COMMAND_ANSWERED, "3");
     assert_int_equal(courier_under_way(courier), 0);
+    stage_settle();
+    assert_int_equal(courier_due_ms(courier), UINT64_MAX); /* nobody's time is left to look after */
     stage_close();
 }
 
