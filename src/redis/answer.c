@@ -187,10 +187,9 @@ static bool read_shop(const redisReply *state, struct engine_call *call)
     return true;
 }
 
-/* Those that the caller has place for. */
+/* Behind those that are listed already, if the caller has place for them. */
 static bool read_rooms(const redisReply *names, struct engine_list *list)
 {
-    list->count = 0;
     if (names == NULL || names->type != REDIS_REPLY_ARRAY)
         return false;
     for (size_t i = 0; i < names->elements && list->count < list->size; i++) {

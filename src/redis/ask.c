@@ -216,13 +216,22 @@ static void add_call(struct resp *resp, const struct engine_call *call)
     }
 }
 
+/* Those behind the ones that are listed already. */
+static void add_page(struct resp *resp, const struct engine_list *list)
+{
+    uint32_t left = list->size - list->count;
+
+    resp_add_number(resp, list->count);
+    resp_add_number(resp, left < ASK_ROOMS_MAX ? left : ASK_ROOMS_MAX);
+}
+
 void ask_calls(const struct ask *ask, const struct engine_call *const *calls, uint32_t count)
 {
     must(count > 0 && count <= RESP_CALLS_MAX && (count == 1 || ask_may_gather(calls[0]->op)));
     must(ask_has_script(calls[0]->op));
     if (calls[0]->op == ENGINE_ROOMS) {
         add_registry_head(ask, SCRIPT_ROOMS);
-        resp_add_number(ask->resp, calls[0]->list.size);
+        add_page(ask->resp, &calls[0]->list);
         return;
     }
     add_head(ask, script_of[calls[0]->op].script, calls[0]->room);

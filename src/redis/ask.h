@@ -19,6 +19,9 @@ bool ask_has_script(enum engine_op op);
 /* The registry of rooms: the only key that belongs to none, and has a slot of its own. */
 #define ASK_REGISTRY "queue:rooms"
 
+/* Rooms that one reply lists: what a reader takes (reader.h) is less than all that there may be. */
+#define ASK_ROOMS_MAX 40000
+
 /* The slot of the keys that it is about. */
 uint16_t ask_call_slot(const struct engine_call *call);
 uint16_t ask_chore_slot(const struct redis_chore *chore);

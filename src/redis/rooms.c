@@ -29,6 +29,7 @@ struct request {
     struct step *step;
     bool is_whole; /* it is sent with the script's text */
     uint8_t renewals;
+    uint32_t listed;      /* rooms, by the replies before */
     struct request *next; /* of those that wait for a renewal */
     uint32_t count, size;
     struct engine_call *calls[];
@@ -93,6 +94,8 @@ static bool goes_with(const struct request *open, const struct engine_call *call
 void redis_submit(struct redis_rooms *rooms, struct engine_call *call)
 {
     must(ask_has_script(call->op));
+    if (call->op == ENGINE_ROOMS)
+        call->list.count = 0;
     /* Whoever is answered by a flush may submit, and so open another request. */
     while (rooms->open != NULL && !goes_with(rooms->open, call))
         redis_flush(rooms);
@@ -199,6 +202,18 @@ static void request_take(struct request *request, const struct redisReply *reply
         request_end(request, reply);
 }
 
+/* A list that is longer than a reply is asked for in pages. One that changes meanwhile may lack a room. */
+static bool has_more_rooms(struct request *request)
+{
+    const struct engine_call *call = request->calls[0];
+    uint32_t before = request->listed;
+
+    if (call->op != ENGINE_ROOMS || call->error != ERROR_NONE)
+        return false;
+    request->listed = call->list.count;
+    return call->list.count - before == ASK_ROOMS_MAX && call->list.count < call->list.size;
+}
+
 static void request_end(struct request *request, const struct redisReply *reply)
 {
     if (request->chore != NULL) {
@@ -208,6 +223,10 @@ static void request_end(struct request *request, const struct redisReply *reply)
         request->chore->done(request->chore);
     } else {
         answer_calls(reply, request->calls, request->count);
+        if (has_more_rooms(request)) {
+            request_send(request);
+            return;
+        }
         for (uint32_t i = 0; i < request->count; i++)
             request->calls[i]->done(request->calls[i]);
     }

@@ -7,8 +7,8 @@
 #include "redis/answer.h"
 #include "redis/ask.h"
 #include "redis/peer.h"
+#include "redis/reader.h"
 
-#include <hiredis/hiredis.h>
 #include <stdint.h>
 
 #define CALLS 3
@@ -62,16 +62,15 @@ static void reply_try(const redisReply *reply)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    redisReader *reader = redisReaderCreate();
-    void *reply = NULL;
+    struct reader *reader = reader_new();
+    redisReply *reply;
 
     must(reader != NULL);
-    if (redisReaderFeed(reader, (const char *)data, size) == REDIS_OK)
-        while (redisReaderGetReply(reader, &reply) == REDIS_OK && reply != NULL) {
-            reply_try(reply);
-            freeReplyObject(reply);
-            reply = NULL;
-        }
-    redisReaderFree(reader);
+    reader_feed(reader, (struct span){(const char *)data, size});
+    while (reader_next(reader, &reply) == READER_REPLY) {
+        reply_try(reply);
+        freeReplyObject(reply);
+    }
+    reader_free(reader);
     return 0;
 }

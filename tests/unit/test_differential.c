@@ -641,37 +641,42 @@ static void forget(struct pair *pair)
 
 /* ---- losses ---- */
 
-/* A node that noticed it too, and comes later. */
-struct late_renewal {
+/* A node that noticed it too, or worked something out, and comes later. */
+struct late {
     struct redis_command command; /* first */
     const char *former;
+    const struct follower *follower; /* or that */
     struct resp resp;
     struct script_names names;
-    bool is_done;
+    bool is_answered;
 };
 
 static char *late_write(struct redis_command *command, const char *run_id, size_t *len)
 {
-    struct late_renewal *late = (struct late_renewal *)command;
+    struct late *late = (struct late *)command;
     struct ask ask = {&late->resp, &late->names, run_id, true};
 
-    ask_renew(&ask, ROOM, span_of(late->former), false);
+    if (late->follower != NULL)
+        ask_follow(&ask, ROOM, late->follower);
+    else
+        ask_renew(&ask, ROOM, span_of(late->former), false);
     return resp_bytes(&late->resp, len);
 }
 
 static void late_done(struct redis_command *command, enum command_end end, const struct redisReply *reply)
 {
-    ((struct late_renewal *)command)->is_done = end == COMMAND_ANSWERED && answer_is_renewed(reply);
+    ((struct late *)command)->is_answered = end == COMMAND_ANSWERED && reply->type == REDIS_REPLY_ARRAY;
 }
 
-static void renew_late(struct pair *pair, const char *former)
+static void come_late(struct pair *pair, const char *former, const struct follower *follower)
 {
-    static struct late_renewal late;
+    static struct late late;
 
-    late = (struct late_renewal){.command = {.write = late_write, .done = late_done}, .former = former};
+    late = (struct late){
+        .command = {.write = late_write, .done = late_done}, .former = former, .follower = follower};
     script_names_init(&late.names);
     pair->server->transport.submit(&pair->server->transport, &late.command);
-    assert_true(late.is_done);
+    assert_true(late.is_answered);
 }
 
 /* The room names this process as the one that kept it last. Whatever is asked next notices. */
@@ -682,7 +687,7 @@ static struct figures notice(struct pair *pair, const char *former)
     redis_server_number(pair->server, "HSET queue:room:" TAG " primary %s", former);
     ask_redis(pair, &look, 1);
     EQUAL(pair, ERROR_NONE, look.error, "error");
-    renew_late(pair, former);
+    come_late(pair, former, NULL);
     return look.figures;
 }
 
@@ -929,6 +934,19 @@ static void a_key_is_forgotten_at_the_same_moment(void **state)
 
 /* ---- a shop that can be followed ---- */
 
+/* What a node worked out while the settings changed does not count. */
+static void put_before_step(struct pair *pair)
+{
+    struct follower late = {.rate_milli = 1234, .len = FOLLOWER_BYTES};
+    struct engine_call call = {.op = ENGINE_PUT, .put = {.settings = *room_settings(pair->rig.room)}};
+
+    late.version = (uint32_t)redis_server_number(pair->server, "HGET queue:room:" TAG " follow_version");
+    call.put.version = pair->version++;
+    assert_int_equal(ask_both(pair, "put", call).error, ERROR_NONE);
+    come_late(pair, NULL, &late);
+    ask_both(pair, "figures", (struct engine_call){.op = ENGINE_FIGURES});
+}
+
 /* What it answers in a phase, and whether people come. */
 struct shop_phase {
     uint32_t ms, joins;
@@ -975,6 +993,7 @@ static void a_pace_follows_the_shop_as_in_plain_c(void **state)
             ask_both(&pair, "figures", (struct engine_call){.op = ENGINE_FIGURES});
             compare_pace(&pair);
         }
+        put_before_step(&pair);
         EQUAL(&pair, phases[i].reason, room_figures(pair.rig.room).pace_reason, "pace_reason of the phase");
     }
     pair_free(&pair);

@@ -5,6 +5,7 @@
  */
 #include "rig.h"
 
+#include "redis/ask.h"
 #include "redis/rooms.h"
 #include "redis/script.h"
 
@@ -353,6 +354,46 @@ static void settings_of_another_version_are_passed_over(void **state)
     assert_int_equal(call->settings.rate_milli, 2500);
 }
 
+/* A reply with so many rooms. */
+static char *list_of(uint32_t rooms)
+{
+    char *text = malloc(64 + (size_t)rooms * 8);
+    int len;
+
+    assert_non_null(text);
+    len = sprintf(text, "*2\r\n" OK "*%u\r\n", rooms);
+    for (uint32_t i = 0; i < rooms; i++)
+        len += sprintf(text + len, "$1\r\na\r\n");
+    return text;
+}
+
+static void a_list_that_is_longer_than_a_reply_comes_in_pages(void **state)
+{
+    enum { ROOMS = 2 * ASK_ROOMS_MAX + 5, LISTED = ASK_ROOMS_MAX + 7 };
+    struct desk *desk = *state;
+    uint32_t done = 0;
+    struct engine_call call = {.op = ENGINE_ROOMS, .done = count_done, .context = &done};
+    char *page = list_of(ASK_ROOMS_MAX), *rest = list_of(7);
+
+    call.list = (struct engine_list){calloc(ROOMS, sizeof(*call.list.ids)), ROOMS, 99};
+    assert_non_null(call.list.ids);
+    redis_submit(desk->rooms, &call);
+    redis_flush(desk->rooms);
+    reply_with(&desk->wire, page);
+    assert_int_equal(done, 0);
+    redisReply *words = words_of(&desk->wire, 1);
+    assert_true(word_is(words, words->elements - 2, "40000") && word_is(words, words->elements - 1, "40000"));
+    freeReplyObject(words);
+    reply_with(&desk->wire, rest);
+    assert_int_equal(done, 1);
+    assert_int_equal(call.error, ERROR_NONE);
+    assert_int_equal(call.list.count, LISTED);
+    assert_int_equal(desk->wire.sent, 2);
+    free(call.list.ids);
+    free(page);
+    free(rest);
+}
+
 static void ask_again(struct engine_call *call)
 {
     struct desk *desk = call->context;
@@ -646,6 +687,7 @@ int main(void)
         DESK_TEST(a_reply_that_cannot_be_read_is_an_engine_that_is_away),
         DESK_TEST(no_field_of_a_standing_is_believed_unseen),
         DESK_TEST(settings_of_another_version_are_passed_over),
+        DESK_TEST(a_list_that_is_longer_than_a_reply_comes_in_pages),
         DESK_TEST(who_is_answered_may_ask_at_once),
         DESK_TEST(who_is_answered_by_a_submit_may_ask_at_once),
         DESK_TEST(what_follows_from_a_tick_is_handed_back),
