@@ -118,6 +118,7 @@ static void submit(struct transport *transport, struct redis_command *command)
     order->lane = is_confirmed ? STORE_LANE_CONFIRMED : STORE_LANE_MAIN;
     order->bytes = SPAN_NONE;
     order->write = order_write;
+    order->needs_map = command->needs_map;
     order->deadline_ms = now_ms + courier->options.timeout_ms;
     order->done = order_done;
     courier->under_way++;

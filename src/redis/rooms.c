@@ -295,6 +295,7 @@ static struct renewal *renewal_new(struct redis_rooms *rooms, struct span room, 
     renewal->request = request;
     renewal->next = rooms->renewals;
     request->renewal = renewal;
+    request->command.needs_map = true;
     rooms->renewals = renewal;
     return renewal;
 }

@@ -31,6 +31,7 @@ struct store {
     struct link_options server, scout, sentinel; /* for the links */
     struct topology *topology;
     uint64_t version; /* of the map that the lines are made for */
+    bool is_whole;    /* it was, at the last turn */
     uint64_t now_ms;  /* of the last turn */
     uint64_t dice;
 
@@ -190,6 +191,8 @@ void store_send(struct store *store, struct store_order *order, uint64_t now_ms)
     order->turn = store->turns++;
     order->again_ms = now_ms;
     order->is_behind = is_waiting(store, order);
+    if (order->needs_map)
+        topology_hurry(store->topology, now_ms);
     if (store->is_trying) {
         order->next = NULL;
         *store->given_end = order;
@@ -203,10 +206,12 @@ void store_send(struct store *store, struct store_order *order, uint64_t now_ms)
 static void order_try(struct store *store, struct store_order *order, uint64_t now_ms)
 {
     struct store_line *line = order_line(store, order);
-    order->awaits_line = line == NULL || line->holder != NULL || link_state(line->link) != LINK_READY;
+    bool is_early = order->needs_map && !topology_is_whole(store->topology);
+    order->awaits_line =
+        is_early || line == NULL || line->holder != NULL || link_state(line->link) != LINK_READY;
     if (!order->awaits_line)
         order_give(store, order, line, now_ms);
-    else if (is_named(order) && is_lost(line)) {
+    else if (!is_early && is_named(order) && is_lost(line)) {
         order->refusal.deed = REFUSAL_WAIT; /* who was named is not there: back to the map */
         order_again(store, order, now_ms);
     } else
@@ -533,6 +538,9 @@ static void scout_dismiss(struct store *store)
 static void lines_match(struct store *store)
 {
     const struct slot_map *map = topology_map(store->topology);
+    bool was_whole = store->is_whole;
+    store->is_whole = topology_is_whole(store->topology);
+    store->is_stirred |= store->is_whole != was_whole;
     if (store->version == topology_version(store->topology))
         return;
     store->version = topology_version(store->topology);
@@ -705,6 +713,8 @@ const struct peer *store_peer(const struct store *store, uint16_t slot)
 
 bool store_is_running(const struct store *store, const char *run_id)
 {
+    if (!topology_is_whole(store->topology))
+        return false;
     for (size_t i = 0; i < store->line_count; i++) {
         const struct store_line *line = store->lines[i];
         if (line->lane == STORE_LANE_MAIN && link_state(line->link) == LINK_READY && run_id[0] != '\0' &&

@@ -38,6 +38,7 @@ struct store_order {
      * moves gets the same bytes.) False: no memory. NULL: the bytes are for anybody.
      */
     bool (*write)(struct store_order *order, const char *run_id);
+    bool needs_map; /* it waits while the map is not whole: what it says depends on who the primaries are */
     uint64_t deadline_ms;
     /* Once, perhaps before store_send returns. LINK_UNSENT: it did nothing, anywhere: its time is over, or there was no room. */
     void (*done)(struct store_order *order, enum link_outcome outcome, const redisReply *reply);
@@ -113,8 +114,9 @@ const struct topology *store_topology(const struct store *store);
 const struct peer *store_peer(const struct store *store, uint16_t slot);
 
 /*
- * Whether a primary of the map is this process and is connected with us. A room that was last changed by such a one has moved away
- * from it with its slot and lost nothing; else its primary died, or is none any more.
+ * Whether a primary of the map, which is whole, is this process and is connected with us. A room that was last changed by such a one
+ * has moved away from it with its slot and lost nothing; else its primary died, or is none any more. While a map is half of the one
+ * before a failover, the former primary looks like one still: an order that asks this has `needs_map`.
  */
 bool store_is_running(const struct store *store, const char *run_id);
 

@@ -26,7 +26,10 @@ struct topology {
     size_t candidate; /* who is being asked, or will be */
     size_t tried;     /* in this round */
     uint32_t rests;
-    bool is_doubted; /* since the present or coming look began to be due */
+    bool is_doubted;        /* since the present or coming look began to be due */
+    uint64_t follows;       /* slots that were moved in the map one by one: so far, */
+    uint64_t asked_follows; /* when the present look asked, */
+    uint64_t known_follows; /* and when the one asked that the map is from */
     const char *trouble;
 
     bool is_cluster;
@@ -112,6 +115,7 @@ size_t topology_format(const struct topology *topology, char **command)
 void topology_greeted(struct topology *topology, const struct peer *peer, uint64_t now_ms, uint32_t random)
 {
     must(topology->question.kind == QUESTION_GREET);
+    topology->asked_follows = topology->follows;
     if (!topology->url->is_sentinel)
         server_judge(topology, peer, now_ms, random);
     else if (!topology->question.is_of_sentinel)
@@ -209,7 +213,10 @@ static void map_learn(struct topology *topology, bool is_cluster, uint64_t now_m
     if (!topology->is_doubted)
         topology->rests = 0;
     topology->is_doubted = false;
-    rest(topology, now_ms + TOPOLOGY_REFRESH_MS - random % (TOPOLOGY_REFRESH_MS / 2));
+    topology->known_follows = topology->asked_follows;
+    rest(topology,
+         now_ms + (topology_is_whole(topology) ? TOPOLOGY_REFRESH_MS - random % (TOPOLOGY_REFRESH_MS / 2)
+                                               : rest_ms(topology, random)));
 }
 
 void topology_failed(struct topology *topology, const char *why, uint64_t now_ms, uint32_t random)
@@ -245,8 +252,10 @@ void topology_follow(struct topology *topology, uint16_t slot, const struct addr
 {
     const struct primary *primary = slot_map_find(&topology->map, slot);
     bool is_new = primary == NULL || !address_equal(&primary->address, address);
-    if (topology->version > 0 && is_new && slot_map_move(&topology->map, slot, address))
+    if (topology->version > 0 && is_new && slot_map_move(&topology->map, slot, address)) {
         topology->version++;
+        topology->follows++;
+    }
     topology_doubt(topology, now_ms, random);
 }
 
@@ -260,6 +269,12 @@ void topology_doubt(struct topology *topology, uint64_t now_ms, uint32_t random)
     uint64_t soon_ms = topology->rests == 0 ? now_ms : now_ms + rest_ms(topology, random);
     topology->rests += topology->rests == 0;
     topology->due_ms = MIN(topology->due_ms, soon_ms);
+}
+
+void topology_hurry(struct topology *topology, uint64_t now_ms)
+{
+    if (topology->version > 0 && !topology_is_whole(topology))
+        topology->due_ms = MIN(topology->due_ms, now_ms);
 }
 
 /* ---- telling ---- */
@@ -277,6 +292,11 @@ const struct slot_map *topology_map(const struct topology *topology)
 uint64_t topology_version(const struct topology *topology)
 {
     return topology->version;
+}
+
+bool topology_is_whole(const struct topology *topology)
+{
+    return topology->version > 0 && topology->known_follows == topology->follows;
 }
 
 bool topology_is_cluster(const struct topology *topology)

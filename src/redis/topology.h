@@ -65,12 +65,21 @@ void topology_follow(struct topology *topology, uint16_t slot, const struct addr
 /* Somebody met a replica, a cluster that is down or a closed door where a primary should be. */
 void topology_doubt(struct topology *topology, uint64_t now_ms, uint32_t random);
 
+/* Somebody waits for the map to be whole: whatever doubts there were, the next look is due now. */
+void topology_hurry(struct topology *topology, uint64_t now_ms);
+
 /* Who keeps this slot. NULL: nobody, or it is not known yet. Good until the next call that changes something. */
 const struct primary *topology_find(const struct topology *topology, uint16_t slot);
 
 /* All primaries; the map's version goes up whenever it changes, and is 0 until one is known. */
 const struct slot_map *topology_map(const struct topology *topology);
 uint64_t topology_version(const struct topology *topology);
+
+/*
+ * Whether the map is as one server told it, who was asked after the last MOVED. Until then it is half of one map and half of another:
+ * a primary that it names beside its successor may be none any more.
+ */
+bool topology_is_whole(const struct topology *topology);
 bool topology_is_cluster(const struct topology *topology);
 
 /* Why the last round found nobody who knows: from the last one asked. NULL: it did, or none has ended yet. */

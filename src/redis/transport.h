@@ -25,6 +25,7 @@ enum command_end {
 struct redis_command {
     uint16_t slot;     /* of the keys that it is about: decides which server of a cluster gets it */
     bool is_confirmed; /* answered only when so many replicas know it as the operator wants */
+    bool needs_map;    /* `write` asks is_running: it is called when it is known who the primaries are */
 
     /* The command in RESP, for the server process of this run id: to be freed with free. NULL: no memory. */
     char *(*write)(struct redis_command *command, const char *run_id, size_t *len);

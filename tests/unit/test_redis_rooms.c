@@ -495,7 +495,7 @@ static bool is_renewal(const struct wire *wire, uint32_t i, const char *is_moved
         word_is(words, words->elements - 2, "former") && word_is(words, words->elements - 1, is_moved);
 
     freeReplyObject(words);
-    return is_so;
+    return is_so && wire->command[i]->needs_map;
 }
 
 static void those_who_ask_wait_for_one_renewal(void **state)

@@ -254,6 +254,8 @@ static void a_slot_that_moves_is_followed_and_no_order_fails(void **state)
     expect_run("b", "INCR b", "4");
     assert_int_equal(topology_find(store_topology(store), 3300)->address.port, servers[1].port);
     assert_string_not_equal(store_peer(store, 3300)->run_id, run_id);
+    while (!topology_is_whole(store_topology(store)))
+        turn();
     assert_true(store_is_running(store, run_id)); /* it moved, and nobody died */
     store_close();
 }
@@ -754,6 +756,60 @@ static void an_order_is_written_for_the_process_that_gets_it(void **state)
     }
 }
 
+/*
+ * The first has become a replica, and answers still: by a map of which only one slot was moved it would look like a primary that
+ * lost nothing.
+ */
+static void who_was_a_primary_is_judged_by_a_whole_map(void **state)
+{
+    (void)state;
+    stage_open("-MOVED 15495 10.0.0.2:6379\r\n", ":1\r\n");
+    assert_true(store_is_running(store, RUN_A));
+    struct ask plain = stage_ask(9000), judge = stage_ask(9000);
+    judge.order.write = ask_write;
+    judge.order.needs_map = true;
+    stage_map = ""; /* nobody says now who keeps what */
+    store_send(store, &plain.order, stage_ms);
+    stage_pass(50);
+    expect_answer(&plain, "1");
+    assert_false(store_is_running(store, RUN_A));
+    store_send(store, &judge.order, stage_ms);
+    stage_pass(50);
+    assert_string_equal(judge.written_for, "");
+    stage_map = "*1\r\n" RANGE("0", "16383", "10.0.0.2");
+    stage_pass(4000);
+    expect_answer(&judge, "1");
+    assert_string_equal(judge.written_for, RUN_B);
+    assert_false(store_is_running(store, RUN_A));
+    ask_free(&judge);
+    stage_close(&plain);
+}
+
+/* A slot that was given away by who keeps the others still. The map that was told is the one that was guessed. */
+static void who_gave_a_slot_away_is_known_to_live_as_soon_as_somebody_says_so(void **state)
+{
+    (void)state;
+    stage_open("-MOVED 15495 10.0.0.2:6379\r\n", ":1\r\n");
+    stage_map = "*3\r\n" RANGE("0", "15494", "10.0.0.1") RANGE("15495", "15495", "10.0.0.2")
+        RANGE("15496", "16383", "10.0.0.1");
+    struct ask plain = stage_ask(9000), judge = stage_ask(9000);
+    judge.order.write = ask_write;
+    judge.order.needs_map = true;
+    store_send(store, &plain.order, stage_ms);
+    store_turn(store, stage_ms);
+    for (size_t n = 0; n < store_lines(store); n++)
+        line_play(store_line(store, n));
+    store_turn(store, stage_ms);
+    assert_false(store_is_running(store, RUN_A));
+    store_send(store, &judge.order, stage_ms);
+    stage_pass(50);
+    expect_answer(&plain, "1");
+    expect_answer(&judge, "1");
+    assert_true(store_is_running(store, RUN_A));
+    ask_free(&judge);
+    stage_close(&plain);
+}
+
 static void an_order_that_cannot_be_written_did_nothing(void **state)
 {
     (void)state;
@@ -962,6 +1018,8 @@ int main(void)
         cmocka_unit_test(who_is_refused_late_waits_where_it_stood),
         cmocka_unit_test(who_is_given_when_another_ends_stands_behind_all_that_wait),
         cmocka_unit_test(an_order_is_written_for_the_process_that_gets_it),
+        cmocka_unit_test(who_was_a_primary_is_judged_by_a_whole_map),
+        cmocka_unit_test(who_gave_a_slot_away_is_known_to_live_as_soon_as_somebody_says_so),
         cmocka_unit_test(an_order_that_cannot_be_written_did_nothing),
         cmocka_unit_test(orders_wait_for_a_line_without_turning_in_circles),
         cmocka_unit_test(an_order_that_waits_goes_to_who_takes_its_slot_over),

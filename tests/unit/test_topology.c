@@ -381,6 +381,34 @@ static void a_moved_slot_is_where_it_was_said_to_be_at_once(void **state)
     topology_free(topology);
 }
 
+static void a_map_is_whole_when_somebody_was_asked_after_the_last_move(void **state)
+{
+    (void)state;
+    struct topology *topology = halves();
+    const struct peer peer = {.mode = PEER_CLUSTER, .is_primary = true};
+    const struct address third = {"c", 3}, fourth = {"d", 4};
+    assert_true(topology_is_whole(topology));
+    topology_follow(topology, 7, &third, 2000, 0);
+    assert_false(topology_is_whole(topology));
+    expect_question(topology, 2000, QUESTION_GREET, "a");
+    topology_greeted(topology, &peer, 2000, 0);
+    topology_follow(topology, 8, &fourth, 2000, 0); /* and the answer may be from before */
+    answer(topology, 2000, HALVES);
+    assert_false(topology_is_whole(topology));
+    assert_true(topology_due_ms(topology) < 3000);
+    topology_hurry(topology, 2001);
+    assert_int_equal(topology_due_ms(topology), 2001);
+    assert_int_equal(topology_question(topology, 2001).kind, QUESTION_GREET);
+    topology_greeted(topology, &peer, 2001, 0);
+    topology_follow(topology, 0, &(struct address){"a", 1}, 2001, 0); /* which the map said already */
+    answer(topology, 2001, HALVES);
+    assert_true(topology_is_whole(topology));
+    uint64_t due_ms = topology_due_ms(topology);
+    topology_hurry(topology, 2002);
+    assert_int_equal(topology_due_ms(topology), due_ms);
+    topology_free(topology);
+}
+
 static void a_thousand_doubts_are_one_look_and_the_next_one_waits(void **state)
 {
     (void)state;
@@ -575,6 +603,7 @@ int main(void)
         cmocka_unit_test(when_nobody_knows_each_rest_is_longer_up_to_an_end),
         cmocka_unit_test(what_is_known_stays_known_while_nobody_answers),
         cmocka_unit_test(a_moved_slot_is_where_it_was_said_to_be_at_once),
+        cmocka_unit_test(a_map_is_whole_when_somebody_was_asked_after_the_last_move),
         cmocka_unit_test(a_thousand_doubts_are_one_look_and_the_next_one_waits),
         cmocka_unit_test(a_look_is_never_put_off_by_a_doubt),
         cmocka_unit_test_teardown(the_primary_among_real_servers_is_found_and_its_successor, servers_stop),
