@@ -12,6 +12,7 @@ servers say so. Tests talk to a server through its unix socket, which is there w
 
 import ctypes
 import os
+import random
 import secrets
 import shutil
 import signal
@@ -19,7 +20,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from .port import free_port
+from .port import is_free_port
 from .redis_client import RedisClient, RedisError
 from .wait import wait_until
 
@@ -27,10 +28,11 @@ START_TIMEOUT_SEC = 30
 SLOTS = 16384
 SET_PARENT_DEATH_SIGNAL = 1
 CLUSTER_BUS = 10000  # a node's second port is this far from its first
-PORT_MOST = 65535 - CLUSTER_BUS
+PORTS = range(10000, 22000)  # with a second one of each still below those that connections are given
 ACQUAINTANCE_MS = 1000  # the node timeout while a cluster is made: nodes tell of each other twice in it
 
 libc = ctypes.CDLL(None)
+ports_given = set()
 
 
 class Server:
@@ -363,9 +365,10 @@ def slots_of(server):
 
 
 def port_find():
-    """Low enough for a cluster's second port."""
-    while (port := free_port()) > PORT_MOST:
-        pass
+    """Free, and so is a cluster's second port. None is given twice: a server may be started again."""
+    port = next(port for port in random.sample(PORTS, len(PORTS))
+                if port not in ports_given and is_free_port(port) and is_free_port(port + CLUSTER_BUS))
+    ports_given.add(port)
     return port
 
 
