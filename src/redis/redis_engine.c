@@ -30,6 +30,7 @@
 #define ROOMS_FULL_RETRY_SEC  60
 #define UNAVAILABLE_RETRY_SEC 5
 #define REGISTER_AGAIN_MS     60000
+#define HELD_MOST_MS          2000 /* that calls wait at the beginning */
 
 struct redis_engine {
     struct engine engine; /* first */
@@ -40,6 +41,7 @@ struct redis_engine {
     uint32_t waiting;
     bool is_set_up;        /* or it was tried */
     struct call_list held; /* until then */
+    uint64_t begun_ms;     /* the first tick; 0: there was none */
     struct setup *setup;
     struct census *census;
 };
@@ -702,6 +704,10 @@ static void redis_engine_tick(struct engine *engine, uint64_t now_ms)
 
     redis->now_ms = now_ms;
     setup_tick(redis->setup, now_ms);
+    if (redis->begun_ms == 0)
+        redis->begun_ms = now_ms;
+    if (!redis->is_set_up && now_ms - redis->begun_ms >= HELD_MOST_MS)
+        setup_tried(redis); /* a slow server and many rooms: nobody waits for all of them */
     census_tick(redis->census, now_ms);
     for (uint32_t i = 0; i < notebook_count(redis->notebook); i++)
         note_tick(redis, notebook_at(redis->notebook, i));

@@ -45,7 +45,7 @@ struct redis_engine_options {
 
 /*
  * NULL: no memory. With its first call or tick it brings the configured rooms and their settings to the server, also those that were
- * deleted before since_ms; calls wait until that is done or has failed. It goes on trying until all are there.
+ * deleted before since_ms; calls wait until that is done, has failed or takes too long. It goes on trying until all are there.
  */
 struct engine *redis_engine_new(const struct redis_engine_options *options);
 

@@ -895,6 +895,21 @@ static void calls_wait_until_the_configured_rooms_were_tried(void **state)
     answer(next_call(ENGINE_STATUS), ERROR_NONE);
     assert_true(is_done(call[0]));
     desk_free(desk);
+
+    desk = desk_new(2, false); /* neither does one that is slow */
+    tick(desk, 1000);
+    call[0] = ask(desk, ENGINE_STATUS, "lobby");
+    bring("hall", 1000);
+    answer_figures(1000, false);
+    tick(desk, 2900);
+    struct redis_chore *lobby = next_chore(CHORE_REGISTER);
+    rest(next_chore(CHORE_TICK), "x");
+    assert_int_equal(sent(), 0);
+    tick(desk, 3000);
+    answer(next_call(ENGINE_STATUS), ERROR_NONE);
+    assert_true(is_done(call[0]));
+    chore_done(lobby, ERROR_ENGINE_UNAVAILABLE);
+    desk_free(desk);
 }
 
 static void what_an_operator_changed_stays(void **state)
