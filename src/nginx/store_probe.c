@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * One primary at a time, and none more often than once a second: nobody waits for it. INFO and CONFIG GET travel on the same line,
- * so the second answer is the last. A server that refuses the one or the other is judged by the rest.
+ * One primary at a time, and none more often than once a second: nobody waits for it. Each of the two orders may end without the
+ * other, so the last one judges. A server that refuses the one or the other is judged by the rest.
  */
 #include "nginx/store_probe.h"
 
 #include "redis/probe.h"
 
 #define EVERY_MS     1000
-#define ASKED_MAX    64 /* primaries that are remembered; an older one is warned of again */
+#define ASKED_MAX    SLOT_MAP_PRIMARIES_MAX /* primaries that are remembered: all that there can be at once */
+#define SYNC_MAX     16                     /* characters of its value */
 #define INFO_COMMAND "*1\r\n$4\r\nINFO\r\n"
 #define SYNC_COMMAND "*3\r\n$6\r\nCONFIG\r\n$3\r\nGET\r\n$11\r\nappendfsync\r\n"
 
@@ -16,12 +17,13 @@ static struct {
     uint64_t looked_ms;
     char asked[ASKED_MAX][PEER_RUN_ID_MAX + 1]; /* run ids, the oldest overwritten */
     size_t asked_count;
-    bool is_under_way;
-    uint32_t replicas; /* that are asked for */
+    unsigned under_way; /* orders */
+    uint32_t replicas;  /* that are asked for */
     struct address address;
     struct store_order info, sync;
     char *text; /* of INFO; NULL: not told */
     size_t text_len;
+    char synced[SYNC_MAX + 1]; /* what appendfsync is; empty: not told */
 } own;
 
 static bool slot_find(const struct store *store, uint16_t primary, uint16_t *slot);
@@ -29,13 +31,14 @@ static bool is_asked(const char *run_id);
 static void primary_ask(struct store *store, const struct store_conf *conf, uint16_t slot, uint64_t now_ms);
 static void info_done(struct store_order *order, enum link_outcome outcome, const redisReply *reply);
 static void sync_done(struct store_order *order, enum link_outcome outcome, const redisReply *reply);
+static void order_end(void);
 static void warnings_log(uint32_t warnings);
 
 void store_probe_look(struct store *store, const struct store_conf *conf, uint64_t now_ms)
 {
     const struct slot_map *map = topology_map(store_topology(store));
     uint16_t slot;
-    if (own.is_under_way || now_ms - own.looked_ms < EVERY_MS)
+    if (own.under_way > 0 || now_ms - own.looked_ms < EVERY_MS)
         return;
     own.looked_ms = now_ms;
     for (uint16_t i = 0; i < map->count; i++) {
@@ -68,8 +71,9 @@ static bool is_asked(const char *run_id)
 
 static void primary_ask(struct store *store, const struct store_conf *conf, uint16_t slot, uint64_t now_ms)
 {
-    own.is_under_way = true;
+    own.under_way = 2;
     own.replicas = conf->replicas;
+    own.synced[0] = '\0';
     own.info = (struct store_order){
         .slot = slot,
         .lane = STORE_LANE_MAIN,
@@ -86,25 +90,33 @@ static void primary_ask(struct store *store, const struct store_conf *conf, uint
 
 static void info_done(struct store_order *order, enum link_outcome outcome, const redisReply *reply)
 {
-    if (outcome != LINK_ANSWERED || reply->type != REDIS_REPLY_STRING)
-        return;
-    own.text = ngx_alloc(reply->len + 1, ngx_cycle->log);
-    if (own.text == NULL)
-        return;
-    ngx_memcpy(own.text, reply->str, reply->len);
-    own.text_len = reply->len;
+    if (outcome == LINK_ANSWERED && reply->type == REDIS_REPLY_STRING) {
+        own.text = ngx_alloc(reply->len + 1, ngx_cycle->log);
+        own.text_len = reply->len;
+        if (own.text != NULL)
+            ngx_memcpy(own.text, reply->str, reply->len);
+    }
+    order_end();
 }
 
 static void sync_done(struct store_order *order, enum link_outcome outcome, const redisReply *reply)
 {
-    struct span sync = SPAN("");
-    own.is_under_way = false;
-    if (outcome == LINK_ANSWERED && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-        reply->element[1]->type == REDIS_REPLY_STRING)
-        sync = (struct span){reply->element[1]->str, reply->element[1]->len};
-    if (own.text == NULL)
+    const redisReply *value =
+        outcome == LINK_ANSWERED && reply->type == REDIS_REPLY_ARRAY && reply->elements == 2
+            ? reply->element[1]
+            : NULL;
+    if (value != NULL && value->type == REDIS_REPLY_STRING && value->len <= SYNC_MAX) {
+        ngx_memcpy(own.synced, value->str, value->len);
+        own.synced[value->len] = '\0';
+    }
+    order_end();
+}
+
+static void order_end(void)
+{
+    if (--own.under_way > 0 || own.text == NULL)
         return;
-    struct probe probe = {{own.text, own.text_len}, sync, own.replicas};
+    struct probe probe = {{own.text, own.text_len}, span_of(own.synced), own.replicas};
     warnings_log(probe_read(&probe));
     ngx_free(own.text);
     own.text = NULL;
