@@ -138,7 +138,7 @@ def test_nginx_t_asks_no_server(weir):
 def test_every_worker_is_connected_and_named_and_one_says_so(weir, redis):
     server = weir(rooms=ROOMS, store=redis.directive)
     wait_until(lambda: set(clients(redis.only)) == set(server.worker_pids()), 10, "a connection of each worker")
-    wait_ready(server)
+    wait_until(lambda: len(told_by(server, "serves")) == server.workers, 10, "a word of each worker")
     told = re.findall(r"\[notice\].*weir_store serves: (.*)", server.log())
     assert told == [f"Redis {redis.only.info('server')['redis_version']} at {redis.only.address}, standalone, 0 replicas"]
 
@@ -315,6 +315,7 @@ def test_while_redis_is_away_everybody_is_told_so_and_then_all_is_well_by_itself
     with Standalone(appendonly="yes", appendfsync="always") as store:
         server = weir(rooms=ROOMS, store=f"{store.url} timeout=300ms")
         token = server.api().ticket("hall")
+        wait_until(lambda: news(server) == ["serves"], 10, "a word of the first worker")
         store.only.kill()
         answer = server.api().join("hall")
         assert (answer.status, answer.error_code) == (503, "ENGINE_UNAVAILABLE")
@@ -400,6 +401,20 @@ def waiting(server, pids):
     lines = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     ours = [line for line in lines if line[1].endswith(f":{server.port:04X}") and line[3] == "01"]
     return len([line for line in ours if f"socket:[{line[9]}]" in inodes])
+
+
+def test_one_process_alone_serves_and_refuses_to_be_reloaded(weir, redis):
+    """Nobody could take its connections over from it."""
+    server = weir(start=False, rooms=ROOMS, store=redis.directive)
+    conf = server.dir / "nginx.conf"
+    conf.write_text(conf.read_text().replace("master_process on;", "master_process off;"))
+    server.workers = 0
+    server.start()
+    token = server.api().ticket("hall")
+    server.expect_in_log("cannot be reloaded")
+    server.send(signal.SIGHUP)
+    wait_until(lambda: "weir_store cannot be reloaded: restart it" in server.log(), 10, "the refusal")
+    assert server.api().status(token).status == 200
 
 
 def test_a_worker_that_is_killed_takes_nothing_along(weir, redis):
