@@ -4,8 +4,8 @@
 -- did it last goes on, the others are told for how long they need not ask.
 --
 -- ARGV     run id; the node
--- returns  {'OK', wait_ms, clock_ms, people called, is_behind, is_at_rest, what is to be kept in mind of the room,
---          what it takes to follow the shop (lib/follow.lua)} · {'ROOM_NOT_FOUND'}
+-- returns  {'OK', wait_ms, clock_ms, people called, is_behind, is_at_rest, is_empty, what is to be kept in mind of
+--          the room, what it takes to follow the shop (lib/follow.lua)} · {'ROOM_NOT_FOUND'}
 -- keeps    the room's clock goes on by the time that has passed since the last tick, by one second at most, and never back; so
 --          do pace and estimate. What is left over is done by the next tick
 
@@ -107,4 +107,5 @@ if is_at_rest then
     room.lease_ms = 0 -- whoever is asked for it next need not wait
 end
 room_save()
-return {'OK', wait, room.clock_ms, called, room.is_behind, as_flag(is_at_rest), recall_pack(), shop}
+return {'OK', wait, room.clock_ms, called, room.is_behind, as_flag(is_at_rest), as_flag(room_is_empty()),
+    recall_pack(), shop}

@@ -69,7 +69,6 @@ struct engine_call {
     struct engine *engine; /* that it was submitted to */
     void (*told)(
         struct engine_call *call); /* the caller's `done`, where the engine has its own in its place */
-    bool is_again;                 /* its room had to be made first */
 
     /* asked and answered */
     struct engine_list list;
@@ -79,6 +78,7 @@ struct engine_call {
     enum error error;
     uint32_t retry_after_sec; /* with an error after which waiting helps, else 0 */
     bool needs_sync;          /* the engine's own, too */
+    bool is_again;            /* likewise: its room had to be made first */
     union {
         struct standing standing;
         struct {

@@ -19,7 +19,7 @@
 #include <string.h>
 
 #define UNAVAILABLE_RETRY_SEC 5
-#define TICK_FOLLOW           7 /* the element of a tick that tells of the shop */
+#define TICK_FOLLOW           8 /* the element of a tick that tells of the shop */
 
 static bool is_text(const redisReply *reply)
 {
@@ -375,6 +375,7 @@ static void read_tick(struct numbers *in, struct redis_chore *chore)
     chore->called = take32(in);
     chore->is_behind = take_flag(in);
     chore->is_at_rest = take_flag(in);
+    chore->is_empty = take_flag(in);
     const redisReply *epochs = element(in->list, in->at++);
     take_follow(in);
     take_epochs(in, epochs, chore->epochs);

@@ -53,6 +53,7 @@ struct redis_chore {
     uint64_t clock_ms; /* the room's own time */
     uint32_t called;
     bool is_behind;  /* more was to be done than one script does: the next tick should come soon */
+    bool is_empty;   /* nobody is in it: it is enough to tick it as often as CHORE_LEASE_MS says */
     bool is_at_rest; /* it need not be ticked until somebody does something */
 };
 

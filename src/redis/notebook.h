@@ -37,6 +37,7 @@ struct note {
     bool was_asked; /* since the last tick was sent */
     bool is_turn;   /* a tick is due */
     bool is_ours;   /* nobody else ticks it */
+    bool is_empty;  /* nobody was in it at the last tick */
     uint64_t ticked_ms, registered_ms;
     uint32_t wait_ms; /* since ticked_ms */
     struct redis_epochs epochs;

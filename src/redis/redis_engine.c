@@ -667,7 +667,10 @@ static void ticked(struct redis_chore *chore)
     if (chore->error == ERROR_ROOM_NOT_FOUND)
         note->is_awake = false;
     if (chore->error == ERROR_NONE) {
-        note->is_awake = !chore->is_at_rest || note->was_asked;
+        /* In a room with nobody in it there is time, and it is enough that one ticks it. */
+        bool may_sleep = chore->is_at_rest || (chore->is_empty && chore->wait_ms > 0);
+        note->is_awake = !may_sleep || note->was_asked;
+        note->is_empty = chore->is_empty;
         note->wait_ms = chore->wait_ms;
         note->is_ours = chore->wait_ms == 0;
         note->is_turn = chore->is_behind && note->is_ours;
@@ -682,6 +685,8 @@ static bool is_due(const struct note *note, uint64_t now_ms)
 {
     uint64_t wait_ms = note->wait_ms > ROOM_TICK_MS ? note->wait_ms : ROOM_TICK_MS;
 
+    if (note->is_ours && note->is_empty && !note->was_asked)
+        wait_ms = CHORE_LEASE_MS - ROOM_TICK_MS;
     return now_ms - note->ticked_ms >= wait_ms - ROOM_TICK_MS / 2;
 }
 

@@ -707,6 +707,34 @@ static void a_room_that_another_ticks_is_looked_at_when_told(void **state)
     desk_free(desk);
 }
 
+static void a_room_with_nobody_in_it_is_ticked_once_a_second_by_one(void **state)
+{
+    struct desk *desk = desk_new(0, false);
+    (void)state;
+
+    wake(desk, "a");
+    tick(desk, 1000);
+    struct redis_chore *chore = next_chore(CHORE_TICK);
+    chore->is_empty = true;
+    chore_done(chore, ERROR_NONE);
+    for (uint64_t ms = 1100; ms < 1800; ms += 100)
+        tick(desk, ms);
+    assert_int_equal(sent(), 0);
+    tick(desk, 1900);
+    chore = next_chore(CHORE_TICK);
+    chore->is_empty = true;
+    chore_done(chore, ERROR_NONE);
+    wake(desk, "a"); /* somebody comes */
+    tick(desk, 2000);
+    chore = next_chore(CHORE_TICK);
+    chore->is_empty = true;
+    chore->wait_ms = 1000;
+    chore_done(chore, ERROR_NONE); /* and is gone, and another ticks */
+    tick(desk, 3000);
+    assert_int_equal(sent(), 0);
+    desk_free(desk);
+}
+
 static void a_room_that_is_behind_is_ticked_again_at_once(void **state)
 {
     struct desk *desk = desk_new(0, false);
@@ -1022,6 +1050,7 @@ int main(void)
         cmocka_unit_test(rooms_are_ticked_while_there_is_something_to_do),
         cmocka_unit_test(a_room_that_was_asked_during_its_tick_is_not_at_rest),
         cmocka_unit_test(a_room_that_another_ticks_is_looked_at_when_told),
+        cmocka_unit_test(a_room_with_nobody_in_it_is_ticked_once_a_second_by_one),
         cmocka_unit_test(a_room_that_is_behind_is_ticked_again_at_once),
         cmocka_unit_test(whoever_ticks_a_room_registers_it_now_and_then),
         cmocka_unit_test(heartbeats_wait_for_the_tick_and_go_by_rooms),

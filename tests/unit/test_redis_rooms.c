@@ -434,7 +434,7 @@ static void note_tick(struct redis_chore *tick)
 }
 
 /* The beginning of a tick; and what it says of a shop, the report last. */
-#define TICK(wait)   OK ":" wait "\r\n:4200\r\n:3\r\n:1\r\n:0\r\n"
+#define TICK(wait)   OK ":" wait "\r\n:4200\r\n:3\r\n:1\r\n:0\r\n:0\r\n"
 #define NO_SHOP      "*0\r\n"
 #define SHOP(report) "*10\r\n:6\r\n:4200\r\n:30\r\n:0\r\n:50000\r\n:1000\r\n:90000\r\n:0\r\n$0\r\n\r\n" report
 #define EPOCHS       "$4\r\nword\r\n"
@@ -450,7 +450,7 @@ static void what_follows_from_a_tick_is_handed_back(void **state)
         .kind = CHORE_TICK, .room = span_of(name), .done = note_tick, .context = &done};
 
     redis_submit_chore(desk->rooms, &tick);
-    reply_with(&desk->wire, "*8\r\n" TICK("0") EPOCHS SHOP("*2\r\n$1\r\n7\r\n$2\r\n12\r\n"));
+    reply_with(&desk->wire, "*9\r\n" TICK("0") EPOCHS SHOP("*2\r\n$1\r\n7\r\n$2\r\n12\r\n"));
     assert_int_equal(tick.error, ERROR_NONE);
     assert_int_equal(done, 1);
     name[0] = '!'; /* nobody needs the tick any more */
@@ -581,12 +581,12 @@ static void a_tick_is_sent_behind_what_was_submitted_before_it(void **state)
     redis_submit_chore(desk->rooms, &tick);
     assert_int_equal(desk->wire.sent, 2);
     reply_with(&desk->wire, NULL);
-    reply_with(&desk->wire, "*8\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n" EPOCHS NO_SHOP);
+    reply_with(&desk->wire, "*9\r\n" OK ":0\r\n:4200\r\n:3\r\n:1\r\n:0\r\n:0\r\n" EPOCHS NO_SHOP);
     assert_int_equal(done, 1);
     assert_int_equal(tick.error, ERROR_NONE);
     assert_int_equal(tick.clock_ms, 4200);
     assert_int_equal(tick.called, 3);
-    assert_true(tick.is_behind && !tick.is_at_rest);
+    assert_true(tick.is_behind && !tick.is_at_rest && !tick.is_empty);
 }
 
 static void a_node_is_told_how_long_another_ticks_and_what_to_keep_in_mind(void **state)
@@ -605,7 +605,7 @@ static void a_node_is_told_how_long_another_ticks_and_what_to_keep_in_mind(void 
     redisReply *words = words_of(&desk->wire, 0);
     assert_true(word_is(words, words->elements - 1, "18446744073709551615"));
     freeReplyObject(words);
-    reply_with(&desk->wire, "*8\r\n" OK ":1000\r\n:4200\r\n:0\r\n:0\r\n:0\r\n" EPOCHS NO_SHOP);
+    reply_with(&desk->wire, "*9\r\n" OK ":1000\r\n:4200\r\n:0\r\n:0\r\n:0\r\n:1\r\n" EPOCHS NO_SHOP);
     assert_int_equal(tick.error, ERROR_NONE);
     assert_int_equal(tick.wait_ms, 1000);
     assert_int_equal(epochs.len, 4);
@@ -616,14 +616,14 @@ static void a_tick_that_cannot_be_read_leaves_in_mind_what_was_there(void **stat
 {
     static const char *const replies[] = {
         NULL,
-        "*7\r\n" TICK("0") EPOCHS,
-        "*8\r\n" TICK("1001") EPOCHS NO_SHOP,
-        "*8\r\n" TICK("0") ":4\r\n" NO_SHOP,
-        "*8\r\n" TICK("0") EPOCHS ":0\r\n",
-        "*8\r\n" TICK("0") EPOCHS "*1\r\n:1\r\n",
-        "*8\r\n" TICK("0") EPOCHS SHOP("*1\r\n$1\r\n7\r\n"),
-        "*8\r\n" TICK("0") EPOCHS SHOP(":1\r\n"),
-        "*9\r\n" TICK("0") EPOCHS NO_SHOP ":0\r\n",
+        "*8\r\n" TICK("0") EPOCHS,
+        "*9\r\n" TICK("1001") EPOCHS NO_SHOP,
+        "*9\r\n" TICK("0") ":4\r\n" NO_SHOP,
+        "*9\r\n" TICK("0") EPOCHS ":0\r\n",
+        "*9\r\n" TICK("0") EPOCHS "*1\r\n:1\r\n",
+        "*9\r\n" TICK("0") EPOCHS SHOP("*1\r\n$1\r\n7\r\n"),
+        "*9\r\n" TICK("0") EPOCHS SHOP(":1\r\n"),
+        "*10\r\n" TICK("0") EPOCHS NO_SHOP ":0\r\n",
     };
     struct desk *desk = *state;
     int done = 0;
@@ -638,7 +638,7 @@ static void a_tick_that_cannot_be_read_leaves_in_mind_what_was_there(void **stat
         assert_int_equal(tick.error, ERROR_ENGINE_UNAVAILABLE);
         assert_true(epochs.len == 1 && epochs.bytes[0] == 'x');
     }
-    snprintf(longest, sizeof(longest), "*8\r\n" TICK("0") "$%d\r\n%0*d\r\n" NO_SHOP, CHORE_EPOCHS_MAX + 1,
+    snprintf(longest, sizeof(longest), "*9\r\n" TICK("0") "$%d\r\n%0*d\r\n" NO_SHOP, CHORE_EPOCHS_MAX + 1,
              CHORE_EPOCHS_MAX + 1, 7);
     redis_submit_chore(desk->rooms, &tick);
     reply_with(&desk->wire, longest);
