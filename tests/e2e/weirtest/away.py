@@ -44,7 +44,9 @@ def journal_away(folder, http, before, **kwargs):
 
 @contextmanager
 def store_away(folder, http, before, **kwargs):
-    server = Nginx(folder, http=http, workers=1, **kwargs).start()
+    server = Nginx(folder, http=http, workers=1, **kwargs)
+    server.write_conf(store=f"{server.store.directive} timeout=1s")  # for all that will not be answered
+    server.start()
     before(server)
     for process in server.store.servers:
         process.pause()

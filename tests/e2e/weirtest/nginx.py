@@ -24,6 +24,7 @@ from .wait import wait_until
 
 NGINX = "/usr/sbin/nginx"
 START_TIMEOUT_SEC = 20
+STORE_TIMEOUT = "5s"  # longer than the default: on a busy machine a store may have to wait for its turn
 
 # Where nginx writes, of what an http block names.
 FOLDERS = """\
@@ -139,7 +140,7 @@ class Nginx:
         self.account = None  # of a store, where everything is to be told (history.py)
         self.store = None if store else pool.take()
         if self.store:
-            store = self.store.directive
+            store = f"{self.store.directive} timeout={STORE_TIMEOUT}"
         self.parts = dict(rooms=rooms or {}, gate=gate, zone=zone, store=store, journal=journal, rooms_max=rooms_max, auto=auto,
                           http=http, server=server, main=main, events=events, listen=listen, shop=shop, api=api,
                           log_level=log_level)
