@@ -33,6 +33,7 @@ struct store {
     uint64_t version; /* of the map that the lines are made for */
     bool is_whole;    /* it was, at the last turn */
     uint64_t now_ms;  /* of the last turn */
+    uint64_t begun_ms;
     uint64_t dice;
 
     struct store_line *lines[STORE_LINES_MAX];
@@ -60,6 +61,7 @@ struct store {
 static void options_make(struct store *store);
 static const char *server_password(void *context, struct store_text *out);
 static const char *sentinel_password(void *context, struct store_text *out);
+static bool is_given_up(struct store *store, const struct store_order *order, uint64_t now_ms);
 static void order_try(struct store *store, struct store_order *order, uint64_t now_ms);
 static void order_give(struct store *store, struct store_order *order, struct store_line *line,
                        uint64_t now_ms);
@@ -108,6 +110,7 @@ struct store *store_new(const struct store_options *options, uint64_t seed, uint
         return NULL;
     store->options = options;
     store->dice = seed | 1;
+    store->now_ms = store->begun_ms = now_ms;
     store->waiting_end = &store->waiting;
     store->given_end = &store->given;
     store->waiting_due_ms = NEVER;
@@ -193,7 +196,9 @@ void store_send(struct store *store, struct store_order *order, uint64_t now_ms)
     order->is_behind = is_waiting(store, order);
     if (order->needs_map)
         topology_hurry(store->topology, now_ms);
-    if (store->is_trying) {
+    if (is_given_up(store, order, now_ms))
+        order_end(order);
+    else if (store->is_trying) {
         order->next = NULL;
         *store->given_end = order;
         store->given_end = &order->next;
@@ -201,6 +206,16 @@ void store_send(struct store *store, struct store_order *order, uint64_t now_ms)
         order_wait(store, order);
     else
         order_try(store, order, now_ms);
+}
+
+static bool is_given_up(struct store *store, const struct store_order *order, uint64_t now_ms)
+{
+    const struct primary *primary = topology_find(store->topology, order->slot);
+    if (primary == NULL)
+        return topology_version(store->topology) == 0 && now_ms >= store->begun_ms + STORE_TROUBLE_MS;
+    const struct store_line *line = line_of(store, primary, order->lane);
+    return line != NULL && link_state(line->link) != LINK_READY && !line->is_ready &&
+           now_ms >= line->unready_ms + STORE_TROUBLE_MS;
 }
 
 static void order_try(struct store *store, struct store_order *order, uint64_t now_ms)

@@ -7,7 +7,8 @@
  *
  * It keeps a topology and, for each primary, a link of its own per lane, and does what a refusal asks for: follows a slot that
  * moved, asks the one that has it already, waits while a server cannot, looks for the primaries again. All of that ends with the
- * order's deadline. Only primaries are ever sent an order, and only on a connection that is ready: until then it waits here.
+ * order's deadline. Only primaries are ever sent an order, and only on a connection that is ready: until then it waits here. But who
+ * has not been reached for STORE_TROUBLE_MS is not waited for: all who ask would stand here together, and none of them be served.
  *
  * Orders of one slot and lane are sent in the order in which they were given: while one waits for another try, those behind it
  * wait too. (What was in flight behind one that a server refused may have been done before it.)

@@ -810,6 +810,45 @@ static void who_gave_a_slot_away_is_known_to_live_as_soon_as_somebody_says_so(vo
     stage_close(&plain);
 }
 
+static void who_has_been_away_for_long_is_not_waited_for(void **state)
+{
+    (void)state;
+    static const bool is_first[] = {false, true}; /* nobody has ever been reached */
+    for (size_t i = 0; i < 2; i++) {
+        stage_open(":1\r\n", "");
+        if (is_first[i]) {
+            struct ask none = {.ended = 1};
+            stage_close(&none);
+            store = store_new(&options, 5, stage_ms);
+        } else
+            link_closed(store_line(store, 0)->link, "It hung up.", stage_ms);
+        actors[0].is_away = true;
+        struct ask asks[4];
+        for (size_t n = 0; n < 4; n++)
+            asks[n] = stage_ask(stage_ms + 9000);
+        stage_pass(2500);
+        store_send(store, &asks[0].order, stage_ms);
+        stage_pass(600);
+        store_send(store, &asks[1].order, stage_ms);
+        assert_int_equal(asks[0].ended, 0); /* whoever came in time has theirs */
+        assert_int_equal(asks[1].outcome, LINK_UNSENT);
+        assert_int_equal(asks[1].ended, 1);
+        actors[0].is_away = false;
+        stage_pass(4000);
+        expect_answer(&asks[0], "1");
+        store_send(store, &asks[2].order, stage_ms);
+        stage_settle();
+        expect_answer(&asks[2], "1");
+        link_closed(store_line(store, 0)->link, "It hung up.", stage_ms);
+        store_send(store, &asks[3].order, stage_ms); /* a short loss */
+        stage_pass(1000);
+        expect_answer(&asks[3], "1");
+        for (size_t n = 1; n < 4; n++)
+            ask_free(&asks[n]);
+        stage_close(&asks[0]);
+    }
+}
+
 static void an_order_that_cannot_be_written_did_nothing(void **state)
 {
     (void)state;
@@ -1020,6 +1059,7 @@ int main(void)
         cmocka_unit_test(an_order_is_written_for_the_process_that_gets_it),
         cmocka_unit_test(who_was_a_primary_is_judged_by_a_whole_map),
         cmocka_unit_test(who_gave_a_slot_away_is_known_to_live_as_soon_as_somebody_says_so),
+        cmocka_unit_test(who_has_been_away_for_long_is_not_waited_for),
         cmocka_unit_test(an_order_that_cannot_be_written_did_nothing),
         cmocka_unit_test(orders_wait_for_a_line_without_turning_in_circles),
         cmocka_unit_test(an_order_that_waits_goes_to_who_takes_its_slot_over),
