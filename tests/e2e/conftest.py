@@ -21,13 +21,16 @@ from weirtest.redis_pool import pool  # noqa: E402
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "local: about the zone, its memory, its locks or its journal, which a store has none of")
+    config.addinivalue_line("markers", "one_store: about the page or the shop: of all stores a standalone one is enough")
     config.addinivalue_line("markers", "once: starts the stores that it needs itself, or asks no engine at all")
 
 
 def pytest_collection_modifyitems(config, items):
     """With WEIR_STORE every server of a test keeps its rooms in such a store, and only tests run for which it may be any."""
-    if "WEIR_STORE" in os.environ:
-        left_out = [item for item in items if item.get_closest_marker("local") or item.get_closest_marker("once")]
+    backend = os.environ.get("WEIR_STORE")
+    if backend:
+        markers = ("local", "once") if backend in ("local", "standalone") else ("local", "once", "one_store")
+        left_out = [item for item in items if any(map(item.get_closest_marker, markers))]
         items[:] = [item for item in items if item not in set(left_out)]
         config.hook.pytest_deselected(items=left_out)
 
