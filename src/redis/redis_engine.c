@@ -30,7 +30,8 @@
 #define ROOMS_FULL_RETRY_SEC  60
 #define UNAVAILABLE_RETRY_SEC 5
 #define REGISTER_AGAIN_MS     60000
-#define HELD_MOST_MS          2000 /* that calls wait at the beginning */
+#define REMEMBERED_MS         60000 /* what is known of a room that nobody asks about here is at most so old */
+#define HELD_MOST_MS          2000  /* that calls wait at the beginning */
 
 struct redis_engine {
     struct engine engine; /* first */
@@ -425,13 +426,14 @@ static void room_brought(void *context, struct span room)
 /* By the census: a tick tells its epochs, and finds people whom nobody ticks any more. */
 static bool room_found(void *context, struct span room)
 {
+    const struct redis_engine *redis = context;
     struct note *note = note_open(context, room);
 
     if (note == NULL)
         return false;
-    if (note->epochs.len == 0)
+    if (note->epochs.len == 0 || redis->now_ms - note->ticked_ms >= REMEMBERED_MS)
         room_wake(note);
-    return !note->has_settings;
+    return !note->has_settings || redis->now_ms - note->heard_ms >= REMEMBERED_MS;
 }
 
 static void room_described(void *context, struct span room, const struct settings *settings)

@@ -868,6 +868,37 @@ static void rooms_that_nobody_asked_about_here_are_known_too(void **state)
     desk_free(desk);
 }
 
+/* Others may have changed its settings and lost its primary: a room that is made anew must not be what it was long ago. */
+static void what_is_remembered_of_a_room_at_rest_is_looked_up_again(void **state)
+{
+    struct desk *desk = desk_new(0, false);
+    (void)state;
+
+    registry[0] = "a";
+    registered = 1;
+    tick(desk, 1000);
+    answer_settings(5);
+    rest(next_chore(CHORE_TICK), "old");
+    tick(desk, 60900);
+    assert_int_equal(sent(), 0);
+    tick(desk, 65900);
+    answer_settings(6);
+    chore_done(next_chore(CHORE_REGISTER), ERROR_NONE);
+    rest(next_chore(CHORE_TICK), "new");
+    tick(desk, 70900);
+    assert_int_equal(sent(), 0);
+
+    ask(desk, ENGINE_STATUS, "a");
+    answer(next_call(ENGINE_STATUS), ERROR_ROOM_NOT_FOUND);
+    chore_done(next_chore(CHORE_REGISTER), ERROR_NONE);
+    struct redis_chore *chore = next_chore(CHORE_MAKE);
+    assert_int_equal(chore->settings->rate_milli, 6);
+    assert_memory_equal(chore->epochs->bytes, "new", chore->epochs->len);
+    chore_done(chore, ERROR_NONE);
+    answer(next_call(ENGINE_STATUS), ERROR_NONE);
+    desk_free(desk);
+}
+
 /* ---- the configuration ---- */
 
 static void configured_rooms_are_brought_to_the_server(void **state)
@@ -1056,6 +1087,7 @@ int main(void)
         cmocka_unit_test(heartbeats_wait_for_the_tick_and_go_by_rooms),
         cmocka_unit_test(what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed),
         cmocka_unit_test(rooms_that_nobody_asked_about_here_are_known_too),
+        cmocka_unit_test(what_is_remembered_of_a_room_at_rest_is_looked_up_again),
         cmocka_unit_test(configured_rooms_are_brought_to_the_server),
         cmocka_unit_test(calls_wait_until_the_configured_rooms_were_tried),
         cmocka_unit_test(what_an_operator_changed_stays),
