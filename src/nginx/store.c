@@ -228,6 +228,7 @@ static void turn_on_end(ngx_event_t *event)
         store_probe_look(own.store, own.wires.conf, ngx_current_msec);
     lines_serve();
     store_news_tell(own.store, ngx_current_msec);
+    store_news_tell_refusal(courier_take_refusal(own.courier), ngx_current_msec);
     timer_set();
     worker_stay(redis_engine_waiting(own.engine) > 0);
 }

@@ -4,6 +4,8 @@
  * those who want to know everything (error_log … info).
  *
  * Sentences come from the links: they are constant, and hold nothing that a server wrote.
+ *
+ * A server that is there and refuses is no trouble of the store's: it may be about one command. But somebody has to know.
  */
 #include "nginx/store_news.h"
 
@@ -18,6 +20,8 @@ static struct {
     uint64_t version;    /* of the servers that were told of */
     const char *trouble; /* that was told of; NULL: none since it was fine */
     uint64_t trouble_ms;
+    const char *refusal; /* that was told of last */
+    uint64_t refusal_ms;
 } told;
 
 static void trouble_tell(const struct store *store, const char *trouble, uint64_t now_ms);
@@ -49,6 +53,16 @@ void store_news_tell(struct store *store, uint64_t now_ms)
         trouble_tell(store, trouble, now_ms);
     else if (!told.is_fine || told.version != topology_version(store_topology(store)))
         servers_tell(store);
+}
+
+void store_news_tell_refusal(const char *refusal, uint64_t now_ms)
+{
+    bool is_told = told.refusal != NULL && now_ms - told.refusal_ms < TROUBLE_EVERY_MS;
+    if (refusal == NULL || is_told)
+        return;
+    told.refusal = refusal;
+    told.refusal_ms = now_ms;
+    ngx_log_error(level(NGX_LOG_ERR), ngx_cycle->log, 0, "weir_store is refused: %s", refusal);
 }
 
 bool store_news_are_told(void)

@@ -12,6 +12,9 @@ void store_news_begin(const struct store_conf *conf);
 /* Once a turn: says what is new, if anything is. */
 void store_news_tell(struct store *store, uint64_t now_ms);
 
+/* The same for what servers refused: `refusal` is the latest reason, a constant phrase, or NULL. */
+void store_news_tell_refusal(const char *refusal, uint64_t now_ms);
+
 /* Whether there were any. */
 bool store_news_are_told(void);
 

@@ -42,6 +42,7 @@ struct courier {
     uint32_t under_way, confirmed; /* commands, and those of them in the confirmed lane */
     struct batch *batches;
     uint64_t held_due_ms; /* no deadline of one that is held is earlier */
+    const char *refusal;  /* that nobody has asked for yet */
     bool is_ending;
 };
 
@@ -142,6 +143,8 @@ static bool order_write(struct store_order *order, const char *run_id)
 static void order_done(struct store_order *order, enum link_outcome outcome, const redisReply *reply)
 {
     struct redis_command *command = COMMAND_OF(order);
+    if (outcome == LINK_ANSWERED && reply->type == REDIS_REPLY_ERROR && order->refusal.deed != REFUSAL_LOAD)
+        ((struct courier *)command->context)->refusal = order->refusal.meaning;
     if (outcome != LINK_ANSWERED)
         command_end(command, outcome == LINK_UNSENT ? COMMAND_UNSENT : COMMAND_UNKNOWN, NULL);
     else if (order->lane == STORE_LANE_CONFIRMED && reply->type != REDIS_REPLY_ERROR)
@@ -171,6 +174,8 @@ static void command_end(struct redis_command *command, enum command_end end, con
     must(courier->under_way > 0);
     courier->under_way--;
     courier->confirmed -= command->order.lane == STORE_LANE_CONFIRMED;
+    if (end == COMMAND_UNCONFIRMED)
+        courier->refusal = "too few replicas have said in time that they know of an enter";
     free(command->bytes);
     command->bytes = NULL;
     command->done(command, end, reply);
@@ -312,6 +317,14 @@ static struct redis_command *late_take(struct batch *batch, uint64_t now_ms)
 uint64_t courier_due_ms(const struct transport *transport)
 {
     return ((const struct courier *)transport)->held_due_ms;
+}
+
+const char *courier_take_refusal(struct transport *transport)
+{
+    struct courier *courier = (struct courier *)transport;
+    const char *refusal = courier->refusal;
+    courier->refusal = NULL;
+    return refusal;
 }
 
 uint32_t courier_under_way(const struct transport *transport)

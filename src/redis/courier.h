@@ -33,6 +33,9 @@ void courier_turn(struct transport *transport);
 /* When it wants a turn though nothing happens; UINT64_MAX: never. */
 uint64_t courier_due_ms(const struct transport *transport);
 
+/* Why servers refused commands since this was asked last: the latest reason, a constant phrase. NULL: they did not. */
+const char *courier_take_refusal(struct transport *transport);
+
 /* Commands that are not done yet. */
 uint32_t courier_under_way(const struct transport *transport);
 

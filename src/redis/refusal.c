@@ -13,10 +13,11 @@
 struct row {
     struct span word;
     enum refusal_deed deed;
+    const char *meaning;
 };
 
 static const struct row rows[] = {
-#define REFUSAL_ROW(name, what, meaning) {SPAN(#name), REFUSAL_##what},
+#define REFUSAL_ROW(name, what, meaning) {SPAN(#name), REFUSAL_##what, meaning},
     REFUSAL_LIST(REFUSAL_ROW)
 #undef REFUSAL_ROW
 };
@@ -28,13 +29,14 @@ static bool is_before_writes(enum refusal_deed deed);
 
 struct refusal refusal_read(struct span text, const struct address *asked)
 {
-    struct refusal refusal = {.deed = REFUSAL_FAILED, .word = "ERR"};
+    struct refusal refusal = {.deed = REFUSAL_FAILED, .word = "ERR", .meaning = "a command failed"};
     bool is_wrapped = script_error_take(&text);
     const struct row *row = row_find(words_take(&text));
     if (row == NULL || (is_wrapped && !is_before_writes(row->deed)))
         return refusal;
     refusal.deed = row->deed;
     refusal.word = row->word.data;
+    refusal.meaning = row->meaning;
     bool has_place = row->deed == REFUSAL_FOLLOW || row->deed == REFUSAL_ASK;
     if (has_place && !place_read(text, asked, &refusal))
         refusal.deed = REFUSAL_LOOK;

@@ -43,6 +43,7 @@ enum refusal_deed {
 struct refusal {
     enum refusal_deed deed;
     const char *word;       /* of the list, for logs and metrics; "ERR" for all else */
+    const char *meaning;    /* the same for people */
     uint16_t slot;          /* of FOLLOW and ASK */
     struct address address; /* of FOLLOW and ASK */
 };

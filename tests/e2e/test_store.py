@@ -155,6 +155,26 @@ def test_what_makes_a_loss_likely_is_warned_of_once(weir, redis):
     assert sorted(set(warnings())) == sorted(warnings()), "a warning twice"
 
 
+def test_a_server_that_refuses_is_told_of_in_our_words_and_not_without_end(weir, redis):
+    server = weir(rooms=ROOMS, store=redis.directive)
+    wait_ready(server)
+
+    def told():
+        return re.findall(r"\[error\].*weir_store is refused: (.*)", server.log())
+
+    assert server.api().join("hall").status == 202
+    redis.only("CONFIG", "SET", "maxmemory", "1")
+    try:
+        assert server.api().join("hall").status == 503
+        wait_until(told, 10, "a line in the log")
+        for _ in range(20):
+            assert server.api().join("hall").status == 503
+        assert set(told()) == {"the server's memory is used up"}
+        assert len(told()) < 10
+    finally:
+        redis.only("CONFIG", "SET", "maxmemory", "0")
+
+
 def test_a_host_name_of_the_url_is_resolved_with_the_configuration(weir, redis):
     server = weir(rooms=ROOMS, store=f"redis://localhost:{redis.only.port}")
     wait_ready(server)

@@ -349,11 +349,38 @@ static void an_error_is_told_at_once(void **state)
     expect_heard("confirmed:" GET("1") WAIT("1"));
     say(ONE, STORE_LANE_CONFIRMED, "-NOSCRIPT no\r\n");
     expect_end(&ask, COMMAND_ANSWERED, "NOSCRIPT no");
+    assert_null(courier_take_refusal(courier)); /* that is no trouble */
     say(ONE, STORE_LANE_CONFIRMED, ":1\r\n");
     assert_int_equal(whole.ended, 0);
     expect_heard("confirmed:" GET("2") WAIT("1"));
     say(ONE, STORE_LANE_CONFIRMED, ":2\r\n:1\r\n");
     expect_end(&whole, COMMAND_ANSWERED, "2");
+    stage_close();
+}
+
+static void why_servers_refuse_can_be_asked_for(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *says, *part;
+    } rows[] = {{"-OOM command not allowed\r\n", "memory"},
+                {"-NOPERM no secret here\r\n", "may not"},
+                {"-ERR user_script:1: secret\r\n", "failed"},
+                {":1\r\n:0\r\n", "too few replicas"}};
+    stage_open(1);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct ask ask = ask_of("GET 1", true);
+        assert_null(courier_take_refusal(courier));
+        submit(&ask);
+        expect_heard("confirmed:" GET("1") WAIT("1"));
+        say(ONE, STORE_LANE_CONFIRMED, rows[i].says);
+        assert_int_equal(ask.ended, 1);
+        const char *refusal = courier_take_refusal(courier);
+        assert_non_null(refusal);
+        assert_non_null(strstr(refusal, rows[i].part));
+        if (rows[i].says[0] == '-')
+            say(ONE, STORE_LANE_CONFIRMED, ":1\r\n");
+    }
     stage_close();
 }
 
@@ -732,6 +759,7 @@ int main(void)
         cmocka_unit_test(without_replicas_there_is_nothing_to_wait_for),
         cmocka_unit_test(fewer_replicas_do_not_confirm),
         cmocka_unit_test(an_error_is_told_at_once),
+        cmocka_unit_test(why_servers_refuse_can_be_asked_for),
         cmocka_unit_test(the_next_batch_gathers_while_a_wait_is_under_way),
         cmocka_unit_test(a_connection_that_breaks_before_the_wait_is_answered_tells_nothing),
         cmocka_unit_test(a_server_that_says_nothing_costs_nobody_more_than_their_time),
