@@ -75,6 +75,7 @@ static void greet_take(struct link *link, redisReply *reply, uint64_t now_ms);
 static const char *greet_judge(struct link *link, const redisReply *reply);
 static const char *greet_refusal(enum greet greet, struct span text);
 static const char *peer_learn(struct link *link, const redisReply *replication);
+static bool is_anybody(const char *run_id);
 static bool reply_take(struct link *link, redisReply *reply, uint64_t now_ms);
 static bool answer_take(struct link *link, const redisReply *reply);
 static void deadlines_check(struct link *link, uint64_t now_ms);
@@ -297,9 +298,17 @@ static const char *peer_learn(struct link *link, const redisReply *replication)
                                     (struct span){replication->str, replication->len}, &link->peer);
     freeReplyObject(link->server);
     link->server = NULL;
-    if (refusal == NULL && link->options->needs_primary && !link->peer.is_primary)
-        refusal = "The server is not a primary.";
-    return refusal;
+    if (refusal != NULL || !link->options->needs_primary)
+        return refusal;
+    if (!link->peer.is_primary)
+        return "The server is not a primary.";
+    return is_anybody(link->peer.run_id) ? "The server does not say which process it is (run_id)." : NULL;
+}
+
+/* Some that are managed by others hide it. A failover could not be noticed there. */
+static bool is_anybody(const char *run_id)
+{
+    return run_id[strspn(run_id, "0")] == '\0';
 }
 
 /* ---- what happened ---- */

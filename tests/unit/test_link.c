@@ -244,6 +244,8 @@ static void who_is_not_let_in_says_why_without_a_secret(void **state)
         {"+OK\r\n+OK\r\n+OK\r\n$-1\r\n", "makes no sense"},
         {"+OK\r\n+OK\r\n+OK\r\n$0\r\n\r\n" PRIMARY, "whether it is a cluster"},
         {"+OK\r\n+OK\r\n+OK\r\n" SERVER "$10\r\nrole:slave\r\n", "not a primary"},
+        {"+OK\r\n+OK\r\n+OK\r\n$21\r\nredis_mode:standalone\r\n" PRIMARY, "which process"},
+        {"+OK\r\n+OK\r\n+OK\r\n$32\r\nredis_mode:standalone\r\nrun_id:00\r\n" PRIMARY, "which process"},
         {"HTTP/1.1 400 Bad Request\r\n", "speak RESP"},
     };
     password = "first";
