@@ -19,6 +19,7 @@
 #include <string.h>
 
 #define UNAVAILABLE_RETRY_SEC 5
+#define TIER_MAX              2
 #define TICK_FOLLOW           8 /* the element of a tick that tells of the shop */
 
 static bool is_text(const redisReply *reply)
@@ -203,6 +204,13 @@ static bool read_rooms(const redisReply *names, struct engine_list *list)
     return true;
 }
 
+/* What a pass can be signed for. */
+static bool is_sound(const struct standing *standing)
+{
+    return standing->state >= TICKET_WAITING && standing->state < TICKET_DONE && standing->tier >= 1 &&
+           standing->tier <= TIER_MAX;
+}
+
 /* Whether a NOT_READY or an OK brings what this kind of call answers. */
 static bool read_answer(const redisReply *reply, struct engine_call *call)
 {
@@ -215,7 +223,7 @@ static bool read_answer(const redisReply *reply, struct engine_call *call)
     case ENGINE_HEARTBEAT:
     case ENGINE_LOOK:
     case ENGINE_ENTER:
-        return first != NULL && read_standing(first, &call->standing);
+        return first != NULL && read_standing(first, &call->standing) && is_sound(&call->standing);
     case ENGINE_FIGURES:
         return first != NULL && read_figures(first, &call->figures) &&
                read_settings(element(reply, 2), &call->settings) && read_shop(element(reply, 3), call);

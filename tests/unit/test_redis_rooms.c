@@ -343,6 +343,23 @@ static void no_field_of_a_standing_is_believed_unseen(void **state)
     assert_int_equal(desk->calls, 19);
 }
 
+/* A pass could not be signed for it. */
+static void a_standing_of_no_tier_is_not_believed(void **state)
+{
+    struct desk *desk = *state;
+
+    for (const char *tier = "03"; *tier != '\0'; tier++) {
+        char text[512] = "*2\r\n" OK "*2\r\n" OK STANDING;
+        char *at = strstr(text, ":3\r\n:2\r\n"); /* key id and tier */
+        assert_non_null(at);
+        at[5] = *tier;
+        struct engine_call *call = ask(desk, ENGINE_ENTER, SPAN("a"));
+        redis_flush(desk->rooms);
+        reply_with(&desk->wire, text);
+        assert_int_equal(call->error, ERROR_ENGINE_UNAVAILABLE);
+    }
+}
+
 static void settings_of_another_version_are_passed_over(void **state)
 {
     struct desk *desk = *state;
@@ -686,6 +703,7 @@ int main(void)
         DESK_TEST(a_server_that_never_learns_is_not_told_again),
         DESK_TEST(a_reply_that_cannot_be_read_is_an_engine_that_is_away),
         DESK_TEST(no_field_of_a_standing_is_believed_unseen),
+        DESK_TEST(a_standing_of_no_tier_is_not_believed),
         DESK_TEST(settings_of_another_version_are_passed_over),
         DESK_TEST(a_list_that_is_longer_than_a_reply_comes_in_pages),
         DESK_TEST(who_is_answered_may_ask_at_once),
