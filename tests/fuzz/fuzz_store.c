@@ -163,8 +163,9 @@ static struct span reply_write(struct span out, bool *is_silent, char *reply, si
                                            "3\r\n:5001\r\n:16000\r\n*2\r\n$8\r\n"
                                            "10.0.0.3\r\n:6379\r\n";
         else
-            says = input_take() % 8 == 1 ? "+OK\r\n-NOAUTH no\r\n"
-                                         : "+OK\r\n$18\r\nredis_mode:cluster\r\n$11\r\nrole:master\r\n";
+            says = input_take() % 8 == 1
+                       ? "+OK\r\n-NOAUTH no\r\n"
+                       : "+OK\r\n$28\r\nredis_mode:cluster\r\nrun_id:a\r\n$11\r\nrole:master\r\n";
         has_hung_up |= says == NULL;
         *is_silent |= says != NULL && says[0] == '\0';
         if (!has_hung_up && !*is_silent)
