@@ -30,7 +30,8 @@ struct note {
     struct call_list deleting, putting; /* for the registry */
     struct call_list missing;           /* for the room, which the server does not know: it is being made */
     struct call_list beating;           /* for the next tick */
-    bool is_registered, is_anew;        /* how far the making is */
+    bool is_missed;              /* a tick did not find it, and it is to be made for nobody in particular */
+    bool is_registered, is_anew; /* how far the making is */
 
     /* ticks */
     bool is_awake;  /* to be ticked */

@@ -9,7 +9,8 @@
  *
  * Making rooms. Everybody who is told that their room is not there waits while it is made, once, and asks again, once. A room that
  * somebody deleted is told from one that the server forgot by the registry, which remembers the former: what is still known here of
- * a deleted room is of no use to anybody.
+ * a deleted room is of no use to anybody. Whoever ticks it finds out first, and makes it while it is remembered: a worker that has
+ * only just begun knows nothing of it, and would make another.
  *
  * The registry. A room is registered before it is made and unregistered before it is deleted. In between a list of rooms names one
  * that there is not, or lacks one that is about to go, but a room is never left that nobody can find. Whoever ticks a room
@@ -555,7 +556,7 @@ static bool room_do_next(struct note *note)
         return chore_submit(note, (struct redis_chore){.kind = CHORE_REGISTER,
                                                        .since_ms = CHORE_ANYWAY,
                                                        .done = registered_for_put});
-    if (note->missing.first != NULL)
+    if (note->missing.first != NULL || note->is_missed)
         return make_next(note);
     return note->is_turn && tick_next(note);
 }
@@ -603,7 +604,9 @@ static void registered_for_put(struct redis_chore *chore)
 
 static void making_end(struct note *note, enum error error)
 {
-    note->is_registered = note->is_anew = false;
+    if (error == ERROR_QUEUE_FULL)
+        note->is_awake = false; /* trying again would not help */
+    note->is_registered = note->is_anew = note->is_missed = false;
     for (struct engine_call *call = note->missing.first; call != NULL; call = call->next)
         call->is_again = true;
     release(note, &note->missing, error);
@@ -616,6 +619,7 @@ static void making_begin_anew(struct note *note)
     struct engine_call *call;
 
     room_forget(note);
+    note->is_missed = false;
     note->missing = (struct call_list){NULL, NULL};
     while ((call = call_list_take(&calls)) != NULL)
         if (makes_its_room(note->engine, call))
@@ -667,7 +671,7 @@ static void ticked(struct redis_chore *chore)
     note->wait_ms = 0;
     note->is_ours = false;
     if (chore->error == ERROR_ROOM_NOT_FOUND)
-        note->is_awake = false;
+        note->is_awake = note->is_missed = is_remembered(note->engine, note);
     if (chore->error == ERROR_NONE) {
         /* In a room with nobody in it there is time, and it is enough that one ticks it. */
         bool may_sleep = chore->is_at_rest || (chore->is_empty && chore->wait_ms > 0);

@@ -868,6 +868,45 @@ static void rooms_that_nobody_asked_about_here_are_known_too(void **state)
     desk_free(desk);
 }
 
+/* Nobody may ask for it before a worker comes that knows nothing. */
+static void who_ticks_a_forgotten_room_makes_it_with_what_is_remembered(void **state)
+{
+    struct desk *desk = desk_new(0, false);
+    (void)state;
+
+    wake(desk, "a");
+    tick(desk, 1000);
+    chore_done(next_chore(CHORE_TICK), ERROR_ROOM_NOT_FOUND); /* of which nothing is remembered */
+    ask(desk, ENGINE_SETTINGS, "a");
+    answer_settings(5);
+    wake(desk, "a");
+    tick(desk, 1100);
+    struct redis_chore *chore = next_chore(CHORE_TICK);
+    memcpy(chore->epochs->bytes, "epochs", 6);
+    chore->epochs->len = 6;
+    chore_done(chore, ERROR_NONE);
+    tick(desk, 1200);
+    chore_done(next_chore(CHORE_TICK), ERROR_ROOM_NOT_FOUND);
+    chore_done(next_chore(CHORE_REGISTER), ERROR_ENGINE_UNAVAILABLE);
+    assert_int_equal(sent(), 0);
+    tick(desk, 1300);
+    chore_done(next_chore(CHORE_TICK), ERROR_ROOM_NOT_FOUND);
+    chore = next_chore(CHORE_REGISTER);
+    assert_int_equal(chore->since_ms, 0);
+    chore_done(chore, ERROR_NONE);
+    chore = next_chore(CHORE_MAKE);
+    assert_int_equal(chore->settings->rate_milli, 5);
+    assert_memory_equal(chore->epochs->bytes, "epochs", chore->epochs->len);
+    chore_done(chore, ERROR_NONE);
+
+    tick(desk, 1400);
+    chore_done(next_chore(CHORE_TICK), ERROR_ROOM_NOT_FOUND);
+    chore_done(next_chore(CHORE_REGISTER), ERROR_ROOM_NOT_FOUND); /* it was deleted */
+    tick(desk, 1500);
+    assert_int_equal(sent(), 0);
+    desk_free(desk);
+}
+
 /* Others may have changed its settings and lost its primary: a room that is made anew must not be what it was long ago. */
 static void what_is_remembered_of_a_room_at_rest_is_looked_up_again(void **state)
 {
@@ -1087,6 +1126,7 @@ int main(void)
         cmocka_unit_test(heartbeats_wait_for_the_tick_and_go_by_rooms),
         cmocka_unit_test(what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed),
         cmocka_unit_test(rooms_that_nobody_asked_about_here_are_known_too),
+        cmocka_unit_test(who_ticks_a_forgotten_room_makes_it_with_what_is_remembered),
         cmocka_unit_test(what_is_remembered_of_a_room_at_rest_is_looked_up_again),
         cmocka_unit_test(configured_rooms_are_brought_to_the_server),
         cmocka_unit_test(calls_wait_until_the_configured_rooms_were_tried),

@@ -23,7 +23,7 @@ class Watch:
     def __init__(self, find, room):
         self.find = find
         self.key = f"queue:room:{{{room}}}"
-        self.series = []  # one for each time that a server was found
+        self.series = []  # one for each time that a server was found, or the room made
         self.stopped = threading.Event()
         self.thread = threading.Thread(target=self._run)
 
@@ -54,9 +54,11 @@ class Watch:
             values = client("HMGET", self.key, *FIELDS.split())
             if None in values:
                 return
-            if not looks:
+            look = Look(*map(int, values))
+            if not looks or look.clock_ms < looks[-1].clock_ms:  # it was made anew between two looks
+                looks = []
                 self.series.append(looks)
-            looks.append(Look(*map(int, values)))
+            looks.append(look)
 
     # --- promises, when it is over
 
