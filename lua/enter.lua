@@ -25,7 +25,7 @@
 local function enter_too_early(ticket)
     local standing = standing_tell(ticket)
     ticket_keep(ticket)
-    return {'NOT_READY', standing_list(standing)}
+    return {'NOT_READY', standing_pack(standing)}
 end
 
 local function enter_once(ticket, key_id, wall_sec, scope, body)
@@ -38,7 +38,7 @@ local function enter_once(ticket, key_id, wall_sec, scope, body)
     ticket_keep(ticket)
     request_keep(scope, body, ticket, standing)
     lapse_if_empty()
-    return {'OK', standing_list(standing)}
+    return {'OK', standing_pack(standing)}
 end
 
 return each(9, function(holder, epoch, count, issue, grant, key_id, wall_sec, scope, body)

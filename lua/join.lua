@@ -91,8 +91,8 @@ local function join_once(holder, is_trusted, key_id, wall_sec, scope, body)
     end
     ticket_keep(ticket)
     request_keep(scope, body, ticket, standing)
-    lapse_if_empty()
-    return {'OK', standing_list(standing)}
+    lapse_unless_waiting(ticket)
+    return {'OK', standing_pack(standing)}
 end
 
 -- The first answer may have said "not yet": repeating it tells nobody that their turn has come meanwhile.
@@ -105,8 +105,8 @@ local function join_again(request, ticket)
         standing_expect(ticket, request.poll_sec)
     end
     ticket_keep(ticket)
-    lapse_if_empty()
-    return {'OK', standing_list(standing)}
+    lapse_unless_waiting(ticket)
+    return {'OK', standing_pack(standing)}
 end
 
 return each(6, function(holder, is_trusted, key_id, wall_sec, scope, body)

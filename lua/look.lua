@@ -16,5 +16,5 @@
 -- include each
 
 return each_ticket(ticket_find, function(ticket)
-    return {'OK', standing_list(standing_look(ticket))}
+    return {'OK', standing_pack(standing_look(ticket))}
 end)

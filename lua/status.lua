@@ -21,6 +21,6 @@
 return each_ticket(ticket_meet, function(ticket)
     local standing = standing_tell(ticket)
     ticket_keep(ticket)
-    lapse_if_empty()
-    return {'OK', standing_list(standing)}
+    lapse_unless_waiting(ticket)
+    return {'OK', standing_pack(standing)}
 end)

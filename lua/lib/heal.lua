@@ -21,7 +21,7 @@ local function heal(named, place)
     }
     ticket_move(ticket, WAITING)
     room.issued = room.issued + 1
-    ticket_set_deadline(ticket, NEVER)
+    call('ZADD', DUE, NEVER, ticket.holder)
     return ticket
 end
 

@@ -31,17 +31,17 @@ local function epochs_keep()
     call('HSET', ROOM, 'former', table.concat(packed))
 end
 
--- The epoch whose counts stand at this place. Of the present one nothing is lost.
+-- The epoch whose counts stand at this place, its base and the first count that it lost. Of the present one nothing is lost.
 local function epoch_at(place)
     if place > room.base then
-        return {epoch = room.epoch, base = room.base, lost_from = 0}
+        return room.epoch, room.base, 0
     end
     local epochs = epochs_former()
     local i = #epochs
     while i > 1 and epochs[i].base >= place do
         i = i - 1
     end
-    return epochs[i]
+    return epochs[i].epoch, epochs[i].base, epochs[i].lost_from
 end
 
 -- Where epoch and count lie in the line; nil if they never were of this room.
@@ -62,8 +62,8 @@ end
 
 -- Whether a place that nobody knows was lost there.
 local function is_lost_place(place)
-    local epoch = epoch_at(place)
-    return epoch.lost_from ~= 0 and place - epoch.base >= epoch.lost_from
+    local _, base, lost_from = epoch_at(place)
+    return lost_from ~= 0 and place - base >= lost_from
 end
 
 -- Whether a pass is from before the room was made: of a room of this name that is gone.

@@ -53,15 +53,14 @@ end
 -- more of it, and the room must be renewed first (renew.lua).
 local function room_load()
     local values = call('HMGET', ROOM, 'primary', unpack(FIGURES))
-    local primary = table.remove(values, 1)
-    if not values[1] then
+    if not values[2] then
         return {'ROOM_NOT_FOUND'}
     end
-    if primary ~= RUN_ID then
-        return {'OTHER_PRIMARY', primary or ''}
+    if values[1] ~= RUN_ID then
+        return {'OTHER_PRIMARY', values[1] or ''}
     end
     for i = 1, #FIGURES do
-        local value = tonumber(values[i]) or 0
+        local value = tonumber(values[i + 1]) or 0
         room[FIGURES[i]], room_before[i] = value, value
     end
     settings = settings_read(call('HMGET', SETTINGS, unpack(SETTING_NAMES)))

@@ -54,7 +54,8 @@ end
 local function standing_look(ticket)
     local standing = {
         holder = ticket.holder, place = ticket.place, state = ticket.state, is_trusted = ticket.is_trusted, key_id = ticket.key_id,
-        tier = settings.tier, issued_sec = ticket.issued_sec,
+        tier = settings.tier, issued_sec = ticket.issued_sec, position = 0, waited_sec = 0, eta_sec = 0, eta_low_sec = 0,
+        eta_high_sec = 0, next_poll_sec = 0,
     }
     if ticket.state == WAITING or ticket.state == AWAY then
         look_waiting(ticket, standing)
@@ -107,14 +108,14 @@ local function standing_tell(ticket)
     return standing
 end
 
--- As it is returned.
-local function standing_list(standing)
-    local epoch = epoch_at(standing.place)
-    return {
-        standing.holder, epoch.epoch, standing.place - epoch.base, standing.state, as_flag(standing.is_trusted),
-        as_flag(standing.is_ready), as_flag(standing.is_repeat), standing.key_id, standing.tier,
-        standing.pass_key_id or 0, standing.issued_sec, standing.position or 0, standing.waited_sec,
-        standing.eta_sec or 0, standing.eta_low_sec or 0, standing.eta_high_sec or 0, standing.next_poll_sec,
-        standing.iat_sec or 0, standing.pass_life_sec or 0, settings.arrive_ttl_sec,
-    }
+-- As it is returned: one string, for a list of twenty costs the server twice as much, and the nodes twenty objects.
+local STANDING_FORMAT = '<c16I4I4BBBBBBBI4I4I4I4I4I4I4I4I4I4'
+
+local function standing_pack(standing)
+    local epoch, base = epoch_at(standing.place)
+    return struct.pack(STANDING_FORMAT, standing.holder, epoch, standing.place - base, standing.state,
+        as_flag(standing.is_trusted), as_flag(standing.is_ready), as_flag(standing.is_repeat), standing.key_id, standing.tier,
+        standing.pass_key_id or 0, standing.issued_sec, standing.position, standing.waited_sec, standing.eta_sec,
+        standing.eta_low_sec, standing.eta_high_sec, standing.next_poll_sec, standing.iat_sec or 0, standing.pass_life_sec or 0,
+        settings.arrive_ttl_sec)
 end

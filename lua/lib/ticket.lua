@@ -15,12 +15,13 @@ local TICKET_BYTES = 24
 local NOTE_EVERY, NOTE_ROUND = 32, 126 -- of each 126 places every 32nd has a note
 
 local FLAGS = {'is_told', 'is_leaving', 'is_trusted', 'is_paid', 'is_extended', 'has_alias'}
+local FLAG_BITS = {1, 2, 4, 8, 16, 32}
 
 local function flags_pack(ticket)
     local sum = 0
     for i = 1, #FLAGS do
         if ticket[FLAGS[i]] then
-            sum = sum + 2 ^ (i - 1)
+            sum = sum + FLAG_BITS[i]
         end
     end
     return sum
@@ -28,7 +29,9 @@ end
 
 local function flags_unpack(ticket, sum)
     for i = 1, #FLAGS do
-        ticket[FLAGS[i]] = bit.band(sum, 2 ^ (i - 1)) ~= 0
+        if bit.band(sum, FLAG_BITS[i]) ~= 0 then
+            ticket[FLAGS[i]] = true
+        end
     end
 end
 
@@ -50,21 +53,27 @@ local function ticket_keep(ticket)
     call('HSET', TICKETS, ticket.holder, packed)
 end
 
+-- A table that is made with its fields costs a third of one that grows by them.
 local function ticket_unpack(holder, packed)
-    local ticket = {holder = holder}
-    local flags, poll, time, number
-    ticket.state, flags, ticket.key_id, poll, ticket.place, ticket.issued_sec, ticket.deadline, time, number =
-        struct.unpack(TICKET_FORMAT, packed)
-    flags_unpack(ticket, flags)
-    if ticket_is_inside(ticket) then
-        ticket.pass_key_id, ticket.iat_sec, ticket.entered = poll, time, number
-        ticket.session_max_sec, ticket.tier = struct.unpack(INSIDE_FORMAT, packed, TICKET_BYTES + 1)
+    local state, flags, key_id, poll, place, issued_sec, deadline, time, number = struct.unpack(TICKET_FORMAT, packed)
+    local ticket
+    if state == ENTERED or state == ACTIVE then
+        local session_max_sec, tier = struct.unpack(INSIDE_FORMAT, packed, TICKET_BYTES + 1)
+        ticket = {
+            holder = holder, state = state, key_id = key_id, place = place, issued_sec = issued_sec, deadline = deadline,
+            pass_key_id = poll, iat_sec = time, entered = number, session_max_sec = session_max_sec, tier = tier,
+        }
     else
-        ticket.poll_sec, ticket.joined, ticket.shown = poll, time, number
-        ticket.note_from, ticket.note_to = 0, 0
+        ticket = {
+            holder = holder, state = state, key_id = key_id, place = place, issued_sec = issued_sec, deadline = deadline,
+            poll_sec = poll, joined = time, shown = number, note_from = 0, note_to = 0,
+        }
         if #packed > TICKET_BYTES then
             ticket.note_from, ticket.note_to = struct.unpack(NOTE_FORMAT, packed, TICKET_BYTES + 1)
         end
+    end
+    if flags ~= 0 then
+        flags_unpack(ticket, flags)
     end
     return ticket
 end
@@ -77,8 +86,17 @@ end
 
 -- The caller keeps the ticket.
 local function ticket_set_deadline(ticket, deadline)
+    if deadline < ticket.deadline then
+        call('ZADD', DUE, 'LT', deadline, ticket.holder)
+    end
     ticket.deadline = deadline
-    call('ZADD', DUE, 'LT', deadline, ticket.holder)
+end
+
+-- After something that this ticket did: while it stands in line, there is somebody to be called.
+local function lapse_unless_waiting(ticket)
+    if ticket.state ~= WAITING then
+        lapse_if_empty()
+    end
 end
 
 -- Whether what this person is told at join is noted, to learn later whether it came true.

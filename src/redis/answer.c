@@ -10,6 +10,7 @@
 
 #include "base/base64url.h"
 #include "base/decimal.h"
+#include "base/little.h"
 
 #include "redis/ask.h"
 #include "redis/peer.h"
@@ -20,6 +21,8 @@
 
 #define UNAVAILABLE_RETRY_SEC 5
 #define TIER_MAX              2
+#define HOLDER_LEN            BASE64URL_LEN(sizeof(struct holder))
+#define STANDING_LEN          (HOLDER_LEN + 12 * sizeof(uint32_t) + 7)
 #define TICK_FOLLOW           8 /* the element of a tick that tells of the shop */
 
 static bool is_text(const redisReply *reply)
@@ -67,11 +70,6 @@ static uint32_t take32(struct numbers *numbers)
     return (uint32_t)take(numbers, UINT32_MAX);
 }
 
-static uint8_t take8(struct numbers *numbers)
-{
-    return (uint8_t)take(numbers, UINT8_MAX);
-}
-
 static bool take_flag(struct numbers *numbers)
 {
     return take(numbers, 1) == 1;
@@ -96,41 +94,55 @@ bool answer_is_other_primary(const redisReply *reply, struct span *former)
 /* ---- what calls answer ---- */
 
 /* A key may bring the ticket of another holder than the one who asks: somebody without a cookie is another one each time. */
-static bool read_holder(const redisReply *text, struct holder *holder)
+static bool read_holder(struct span text, struct holder *holder)
 {
     size_t len;
 
-    return text != NULL && is_text(text) &&
-           base64url_decode(text_of(text), holder->id, sizeof(holder->id), &len) && len == sizeof(holder->id);
+    return base64url_decode(text, holder->id, sizeof(holder->id), &len) && len == sizeof(holder->id);
 }
 
-static bool read_standing(const redisReply *list, struct standing *standing)
+static uint32_t next32(const char **at)
 {
-    struct numbers in = {.list = list, .at = 1};
+    *at += 4;
+    return little_get32(*at - 4);
+}
+
+static uint8_t next8(const char **at)
+{
+    return (uint8_t) * (*at)++;
+}
+
+/* One string, as lua/lib/standing.lua packs it. */
+static bool read_standing(const redisReply *text, struct standing *standing)
+{
+    const char *at = text->str;
 
     *standing = (struct standing){0};
-    if (!read_holder(element(list, 0), &standing->place.holder))
+    if (!is_text(text) || text->len != STANDING_LEN ||
+        !read_holder((struct span){at, HOLDER_LEN}, &standing->place.holder))
         return false;
-    standing->place.epoch = take32(&in);
-    standing->place.count = take32(&in);
-    standing->state = (enum ticket_state)take(&in, TICKET_DONE);
-    standing->is_trusted = take_flag(&in);
-    standing->is_ready = take_flag(&in);
-    standing->is_repeat = take_flag(&in);
-    standing->key_id = take8(&in);
-    standing->tier = take8(&in);
-    standing->pass_key_id = take8(&in);
-    standing->issued_sec = take32(&in);
-    standing->position = take32(&in);
-    standing->waited_sec = take32(&in);
-    standing->eta_sec = take32(&in);
-    standing->eta_low_sec = take32(&in);
-    standing->eta_high_sec = take32(&in);
-    standing->next_poll_sec = take32(&in);
-    standing->iat_sec = take32(&in);
-    standing->pass_life_sec = take32(&in);
-    standing->arrive_ttl_sec = take32(&in);
-    return is_whole(&in);
+    at += HOLDER_LEN;
+    standing->place.epoch = next32(&at);
+    standing->place.count = next32(&at);
+    uint8_t state = next8(&at), is_trusted = next8(&at), is_ready = next8(&at), is_repeat = next8(&at);
+    standing->key_id = next8(&at);
+    standing->tier = next8(&at);
+    standing->pass_key_id = next8(&at);
+    standing->issued_sec = next32(&at);
+    standing->position = next32(&at);
+    standing->waited_sec = next32(&at);
+    standing->eta_sec = next32(&at);
+    standing->eta_low_sec = next32(&at);
+    standing->eta_high_sec = next32(&at);
+    standing->next_poll_sec = next32(&at);
+    standing->iat_sec = next32(&at);
+    standing->pass_life_sec = next32(&at);
+    standing->arrive_ttl_sec = next32(&at);
+    standing->state = (enum ticket_state)state;
+    standing->is_trusted = is_trusted == 1;
+    standing->is_ready = is_ready == 1;
+    standing->is_repeat = is_repeat == 1;
+    return state <= TICKET_DONE && is_trusted <= 1 && is_ready <= 1 && is_repeat <= 1;
 }
 
 static bool read_figures(const redisReply *list, struct figures *figures)
