@@ -676,12 +676,14 @@ ROOMS = [f"room-{number:05}" for number in range(3000)]
 @pytest.fixture(scope="module")
 def many_rooms(tmp_path_factory):
     server = Nginx(tmp_path_factory.mktemp("rooms") / "nginx", zone="400m", rooms_max=len(ROOMS), admin=["ops"], workers=1)
-    server.start()
-    headers = {"Authorization": f"Bearer {server.admin_tokens['ops']}"}
-    puts = [("PUT", f"/weir/api/rooms/{name}", {}, headers) for name in reversed(ROOMS)]
-    assert all(answer.status == 201 for answer in at_once(server.port, puts))
-    yield server
-    server.stop()
+    try:
+        server.start()
+        headers = {"Authorization": f"Bearer {server.admin_tokens['ops']}"}
+        puts = [("PUT", f"/weir/api/rooms/{name}", {}, headers) for name in reversed(ROOMS)]
+        assert {answer.status for answer in at_once(server.port, puts)} == {201}
+        yield server
+    finally:
+        server.stop()
 
 
 def memory_kib(server):
