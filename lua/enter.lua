@@ -5,7 +5,8 @@
 -- ARGV     run id; of each: holder, epoch, count, issue, grant; key id and wall clock in seconds of the pass; scope and body of the
 --          request's key, or two empty ones
 -- returns  of each: {'OK' | 'NOT_READY', standing} · {'TOKEN_NOT_FOUND'} · {'IDEMPOTENCY_CONFLICT'}
--- keeps    a ticket enters once, and keeps what its pass says
+-- keeps    a ticket enters once, and keeps what its pass says. Each that is inside is written, also when nothing is new: a WAIT
+--          behind this script is for its last write
 
 -- include number
 -- include room

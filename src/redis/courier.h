@@ -8,8 +8,9 @@
  * A command that is to be confirmed travels on the lane of its own. Those of one turn and one server travel together, and behind
  * them one WAIT for `replicas` replicas: a configured number, never "those there are", for in the partition that this guards
  * against there are none. Their answers are told when it is answered: what then is not known to so many replicas ends as
- * COMMAND_UNCONFIRMED, and may be sent again, for a WAIT is for all that the server had done when the client's last command
- * ended, also for what that found done already. With 0 replicas there is nothing to wait for.
+ * COMMAND_UNCONFIRMED, and may be sent again. It must write each time, also where it finds all done already: a WAIT is for all that
+ * the server had done when the client's last write ended (until Redis 7.0: its last command). With 0 replicas there is nothing to
+ * wait for.
  */
 
 #include "redis/transport.h"
