@@ -3,7 +3,7 @@
 -- Each of these tickets was seen, and is told nothing about its turn.
 --
 -- ARGV     run id; of each: holder, epoch, count, issue, grant
--- returns  of each: {'OK', standing} · {'TOKEN_NOT_FOUND'}
+-- returns  of each: standing · {'TOKEN_NOT_FOUND'}
 -- keeps    the time to claim a call does not begin
 
 -- include number
@@ -22,5 +22,5 @@ return each_ticket(ticket_meet, function(ticket)
     local standing = standing_see(ticket)
     ticket_keep(ticket)
     lapse_unless_waiting(ticket)
-    return {'OK', standing_pack(standing)}
+    return standing_pack(standing)
 end)

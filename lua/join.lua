@@ -4,7 +4,7 @@
 --
 -- ARGV     run id; of each: holder, is_trusted (0 or 1), key id, wall clock in seconds; scope and body of the request's key, or two
 --          empty ones
--- returns  of each: {'OK', standing} · {'IDEMPOTENCY_CONFLICT'} ·
+-- returns  of each: standing · {'IDEMPOTENCY_CONFLICT'} ·
 --          {'QUEUE_FULL' | 'WAIT_TOO_LONG' | 'ROOM_CLOSED', retry_after_sec}
 -- keeps    a place is given once, to the next count; the ticket, its place in line, its holder and its key come together
 
@@ -92,7 +92,7 @@ local function join_once(holder, is_trusted, key_id, wall_sec, scope, body)
     ticket_keep(ticket)
     request_keep(scope, body, ticket, standing)
     lapse_unless_waiting(ticket)
-    return {'OK', standing_pack(standing)}
+    return standing_pack(standing)
 end
 
 -- The first answer may have said "not yet": repeating it tells nobody that their turn has come meanwhile.
@@ -106,7 +106,7 @@ local function join_again(request, ticket)
     end
     ticket_keep(ticket)
     lapse_unless_waiting(ticket)
-    return {'OK', standing_pack(standing)}
+    return standing_pack(standing)
 end
 
 return each(6, function(holder, is_trusted, key_id, wall_sec, scope, body)

@@ -3,7 +3,7 @@
 -- What status would say of each of these tickets, without its being noticed.
 --
 -- ARGV     run id; of each: holder, epoch, count, issue, grant
--- returns  of each: {'OK', standing} · {'TOKEN_NOT_FOUND'}
+-- returns  of each: standing · {'TOKEN_NOT_FOUND'}
 -- keeps    everything: writes nothing
 
 -- include number
@@ -16,5 +16,5 @@
 -- include each
 
 return each_ticket(ticket_find, function(ticket)
-    return {'OK', standing_pack(standing_look(ticket))}
+    return standing_pack(standing_look(ticket))
 end)

@@ -3,7 +3,7 @@
 -- Tells each of these tickets where it stands. Being told counts as being seen, and begins the time to claim a call.
 --
 -- ARGV     run id; of each: holder, epoch, count, issue, grant
--- returns  of each: {'OK', standing} · {'TOKEN_NOT_FOUND'}
+-- returns  of each: standing · {'TOKEN_NOT_FOUND'}
 -- keeps    who polls as told is never away
 
 -- include number
@@ -22,5 +22,5 @@ return each_ticket(ticket_meet, function(ticket)
     local standing = standing_tell(ticket)
     ticket_keep(ticket)
     lapse_unless_waiting(ticket)
-    return {'OK', standing_pack(standing)}
+    return standing_pack(standing)
 end)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 
 /*
- * An answer is a list whose first element is OK or the code of an error. The reply to calls that can be asked together is OK and
+ * An answer is a list whose first element is OK or the code of an error; but an OK that brings a standing is mostly the standing
+ * alone, one string, for that is what nearly all replies are made of. The reply to calls that can be asked together is OK and
  * a list of their answers, or an error that holds for all of them; the reply to any other is its answer. Lists of numbers are read
  * by position; the order is that in which the scripts return them.
  */
@@ -226,7 +227,7 @@ static bool is_sound(const struct standing *standing)
 /* Whether a NOT_READY or an OK brings what this kind of call answers. */
 static bool read_answer(const redisReply *reply, struct engine_call *call)
 {
-    const redisReply *first = element(reply, 1);
+    const redisReply *first = is_text(reply) ? reply : element(reply, 1);
     struct numbers in = {.list = reply, .at = 1};
 
     switch (call->op) {
@@ -285,9 +286,15 @@ static void answer_refusal(const redisReply *reply, enum error error, struct eng
         refuse(call, ERROR_ENGINE_UNAVAILABLE);
 }
 
+/* Alone, without the word before it. */
+static bool is_standing(const redisReply *reply, const struct engine_call *call)
+{
+    return reply != NULL && is_text(reply) && reply->len == STANDING_LEN && call->op <= ENGINE_ENTER;
+}
+
 static void answer_one(const redisReply *reply, struct engine_call *call)
 {
-    enum error error = error_of(reply);
+    enum error error = is_standing(reply, call) ? ERROR_NONE : error_of(reply);
 
     if (error != ERROR_NONE && error != ERROR_NOT_READY)
         answer_refusal(reply, error, call);

@@ -110,18 +110,20 @@ static void add_head(const struct ask *ask, enum script script, struct span room
 /* What a token says beside the place is one word, empty if it is not known: it is needed only after a loss. */
 static void add_issue(struct resp *resp, const struct issue *issue)
 {
-    char text[32];
+    char text[32] = "";
 
-    snprintf(text, sizeof(text), "%d:%u:%" PRIu32, issue->is_trusted, issue->key_id, issue->sec);
-    resp_add_copy(resp, issue->is_known ? span_of(text) : SPAN(""));
+    if (issue->is_known)
+        snprintf(text, sizeof(text), "%d:%u:%" PRIu32, issue->is_trusted, issue->key_id, issue->sec);
+    resp_add_copy(resp, span_of(text));
 }
 
 static void add_grant(struct resp *resp, const struct grant *grant)
 {
-    char text[32];
+    char text[32] = "";
 
-    snprintf(text, sizeof(text), "%u:%u:%" PRIu32, grant->key_id, grant->tier, grant->sec);
-    resp_add_copy(resp, grant->is_known ? span_of(text) : SPAN(""));
+    if (grant->is_known)
+        snprintf(text, sizeof(text), "%u:%u:%" PRIu32, grant->key_id, grant->tier, grant->sec);
+    resp_add_copy(resp, span_of(text));
 }
 
 static void add_place(struct resp *resp, const struct place *place)

@@ -8,8 +8,6 @@
 #include "base/must.h"
 
 #include <hiredis/hiredis.h>
-#include <inttypes.h>
-#include <stdio.h>
 
 void resp_begin(struct resp *resp)
 {
@@ -34,10 +32,12 @@ void resp_add_copy(struct resp *resp, struct span text)
 
 void resp_add_number(struct resp *resp, uint64_t number)
 {
-    char digits[24];
-    int len = snprintf(digits, sizeof(digits), "%" PRIu64, number);
+    char digits[24], *at = digits + sizeof(digits);
 
-    resp_add_copy(resp, (struct span){digits, (size_t)len});
+    do
+        *--at = (char)('0' + number % 10);
+    while ((number /= 10) != 0);
+    resp_add_copy(resp, (struct span){at, (size_t)(digits + sizeof(digits) - at)});
 }
 
 void resp_add_holder(struct resp *resp, const struct holder *holder)
