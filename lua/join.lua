@@ -64,10 +64,11 @@ local function note_eta(ticket, standing)
     end
 end
 
-local function join_anew(is_first, ...)
+local function join_anew(people, ...)
     local ticket = ticket_join(...)
+    ticket.rank = people + 1 -- whoever comes last stands last
     -- Where there is room nobody waits for a tick.
-    local ground = is_first and call_ground(ticket.joined)
+    local ground = people == 0 and call_ground(ticket.joined)
     if ground then
         ticket_call(ticket, ground)
     end
@@ -87,7 +88,7 @@ local function join_once(holder, is_trusted, key_id, wall_sec, scope, body)
         if why then
             return {why, retry_after(why, ahead)}
         end
-        ticket, standing = join_anew(people == 0, holder, is_trusted, key_id, wall_sec)
+        ticket, standing = join_anew(people, holder, is_trusted, key_id, wall_sec)
     end
     ticket_keep(ticket)
     request_keep(scope, body, ticket, standing)

@@ -22,7 +22,7 @@ end
 -- Someone away would, on coming back, stand behind those who stand at lower places.
 local function rank_of(ticket)
     if ticket.state == WAITING then
-        return call('ZRANK', LINE, ticket.holder) + 1
+        return ticket.rank or call('ZRANK', LINE, ticket.holder) + 1
     end
     return call('ZCOUNT', LINE, '-inf', ticket.place) + 1
 end
