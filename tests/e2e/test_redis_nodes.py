@@ -159,5 +159,5 @@ def test_people_who_go_to_any_node_are_told_one_story_and_the_limits_hold(store,
             crowd.wait_for_answers(4000)
     print(crowd.account)
     watch.assert_pace(visitors.RATE, visitors.BURST)
-    assert watch.most_inside == visitors.MAX_ACTIVE
+    assert watch.most_inside <= visitors.MAX_ACTIVE
     assert (crowd.account.slots_exceeded, crowd.account.refusals, crowd.account.unanswered) == (0, 0, 0)

@@ -312,7 +312,10 @@ class Sentinel(Store):
     @property
     def primary(self):
         """As the sentinels say."""
-        _, port = self.sentinels[0]("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.name)
+        return self.named_by(self.sentinels[0])
+
+    def named_by(self, sentinel):
+        _, port = sentinel("SENTINEL", "GET-MASTER-ADDR-BY-NAME", self.name)
         return next(server for server in self.servers if server.port == int(port))
 
     @property

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """People before several nodes of one room, while something happens to the Redis behind them, and an account of how they fared.
 
-Each request goes to any of the nodes. Who is told "not now" (503), gets no answer or loses the connection asks again, perhaps
-elsewhere, as a browser behind a load balancer would. They live in a process of their own (hall.py tells why).
+Each request goes to any of the nodes, or to the one that served before. Who is told "not now" (503), gets no answer or loses the
+connection asks again, perhaps elsewhere, as a browser behind a load balancer would. They live in a process of their own (hall.py
+tells why).
 
 Where nothing may be lost the people are those of people.py, who hold the room to every word. Where a server may lose its last
 moments they are Survivors: a turn may be taken back and a position may rise then, and what must not happen is counted.
@@ -24,7 +25,7 @@ from .ticket import place_of
 from .wait import wait_until
 
 ROOM = "hall"
-MAX_ACTIVE, RATE, BURST = 10, 150, 10
+MAX_ACTIVE, RATE, BURST = 10, 15, 5  # so that at times the slots are short, and at times the pace
 ARRIVE_SEC, SESSION_SEC = 3, 60
 SETTINGS = (f"rate={RATE} burst={BURST} max_active={MAX_ACTIVE} seen_ttl_sec=300 "
             f"arrive_ttl_sec={ARRIVE_SEC} session_ttl_sec={SESSION_SEC}")
@@ -72,12 +73,12 @@ class Account:
 class Visitors:
     """The people, from `with` to its end; then they all go in and leave, and `account` is there."""
 
-    def __init__(self, doors, seed, may_lose=False, answer_sec=ANSWER_SEC):
+    def __init__(self, doors, seed, may_lose=False, may_stay=False, answer_sec=ANSWER_SEC):
         self.answers = multiprocessing.Value("Q", 0)
         self.joins = multiprocessing.Value("Q", 0)
         self.is_over = multiprocessing.Event()
         self.ours, theirs = multiprocessing.Pipe()
-        hall = (doors, seed, may_lose, answer_sec, self.answers, self.joins, self.is_over)
+        hall = (doors, seed, may_lose, may_stay, answer_sec, self.answers, self.joins, self.is_over)
         self.process = multiprocessing.Process(target=_live, args=(hall, theirs))
         self.account = None
 
@@ -120,25 +121,19 @@ def _live(hall, pipe):
 
 
 class Roamer:
-    """One browser: a connection to each node, one request at a time, until it is answered."""
+    """One browser: a connection to each node, one request at a time."""
 
     def __init__(self, hall):
         self.hall = hall
         self.streams = {}
         self.avoided = {}  # nodes that gave no answer: until when nothing is asked of them, as a load balancer would
 
-    async def call(self, method, path, body=None, headers=None):
-        until = time.monotonic() + AWAY_SEC
-        while True:
-            answer = await self.attempt(method, path, body, headers)
-            if answer is not None:
-                return answer
-            assert time.monotonic() < until, f"{method} {path}: no answer but \"not now\" for {AWAY_SEC} s"
-            await asyncio.sleep(RETRY_SEC)
+    def choose_door(self):
+        now, doors = time.monotonic(), self.hall.doors
+        return self.hall.chance.choice([door for door in doors if self.avoided.get(door, now) <= now] or doors)
 
-    async def attempt(self, method, path, body=None, headers=None):
+    async def attempt(self, door, method, path, body, headers):
         """None: not now."""
-        door = self._choose_door()
         try:
             answer = await asyncio.wait_for(self._exchange(door, method, path, body, headers), self.hall.answer_sec)
         except asyncio.TimeoutError:
@@ -153,10 +148,6 @@ class Roamer:
         assert answer.error_code == "ENGINE_UNAVAILABLE" and int(answer.header("retry-after")) > 0, (method, path, answer)
         self.hall.account.refusals += 1
         return None
-
-    def _choose_door(self):
-        now, doors = time.monotonic(), self.hall.doors
-        return self.hall.chance.choice([door for door in doors if self.avoided.get(door, now) <= now] or doors)
 
     async def _exchange(self, door, method, path, body, headers):
         if door not in self.streams:
@@ -183,18 +174,28 @@ async def open_door(door):
     return await asyncio.open_unix_connection(door)
 
 
-class Signed:
-    """A roamer who is known by name wherever they go."""
+class Visitor:
+    """Who sits before the browser, known by name wherever they go: any node, or one that they stay with while it serves."""
 
     def __init__(self, roamer, name):
         self.roamer = roamer
         self.name = name
+        self.door = None
 
     async def call(self, method, path, body=None, headers=None):
-        return await self.roamer.call(method, path, body, {**(headers or {}), IDENTITY: self.name})
+        until = time.monotonic() + AWAY_SEC
+        while True:
+            answer = await self.attempt(method, path, body, headers)
+            if answer is not None:
+                return answer
+            assert time.monotonic() < until, f"{method} {path}: no answer but \"not now\" for {AWAY_SEC} s"
+            await asyncio.sleep(RETRY_SEC)
 
     async def attempt(self, method, path, body=None, headers=None):
-        return await self.roamer.attempt(method, path, body, {**(headers or {}), IDENTITY: self.name})
+        door = self.door or self.roamer.choose_door()
+        answer = await self.roamer.attempt(door, method, path, body, {**(headers or {}), IDENTITY: self.name})
+        self.door = door if answer is not None and self.roamer.hall.may_stay else None
+        return answer
 
 
 class Survivor(Person):
@@ -250,10 +251,10 @@ class Survivor(Person):
 
 
 class Hall:
-    def __init__(self, doors, seed, may_lose, answer_sec, answers, joins, is_over):
+    def __init__(self, doors, seed, may_lose, may_stay, answer_sec, answers, joins, is_over):
         self.doors = doors
         self.chance = random.Random(seed)
-        self.may_lose = may_lose
+        self.may_lose, self.may_stay = may_lose, may_stay
         self.answer_sec = answer_sec
         self.answers, self.joins, self.is_over = answers, joins, is_over
         self.account = Account()
@@ -285,7 +286,7 @@ class Hall:
 
     async def newcomer(self, caller):
         name = f"visitor {len(self.people)}"
-        person = (Survivor if self.may_lose else Person)(Signed(caller, name), ROOM, name)
+        person = (Survivor if self.may_lose else Person)(Visitor(caller, name), ROOM, name)
         person.account = self.account
         person.is_over = False
         self.people.append(person)
@@ -296,11 +297,11 @@ class Hall:
     async def step(self, person):
         what = self.chance.random()
         if person.granted:
-            if what < 0.12:
+            if what < 0.05:
                 await self.leave(person)
-            elif what < 0.25:
-                await self.enter(person)
             elif what < 0.35:
+                await self.enter(person)
+            elif what < 0.45:
                 await person.poll()
             else:
                 await self.visit_shop(person)
@@ -355,7 +356,7 @@ class Hall:
         leaves = asyncio.create_task(self.see_off(probed))
         while not self.is_over.is_set():
             name = f"probe {len(self.probed)}"
-            person = Person(Signed(caller, name), ROOM, name)
+            person = Person(Visitor(caller, name), ROOM, name)
             await self.join_at_last(person)
             self.probed.append(place_of(person.token))
             self.gone.append(person)

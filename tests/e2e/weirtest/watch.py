@@ -12,7 +12,8 @@ from collections import namedtuple
 from .redis_client import RedisError
 
 EVERY_SEC = 0.003
-FIELDS = "clock_ms ticked_ms calls refunds called entered active epoch"
+DOUBT_LOOKS = 100  # after so many it is asked whether another is the primary by now
+FIELDS = "primary clock_ms ticked_ms calls refunds called entered active epoch"
 
 Look = namedtuple("Look", FIELDS)
 
@@ -23,7 +24,7 @@ class Watch:
     def __init__(self, find, room):
         self.find = find
         self.key = f"queue:room:{{{room}}}"
-        self.series = []  # one for each time that a server was found, or the room made
+        self.series = []  # one for each epoch, and for each time that a server was found
         self.stopped = threading.Event()
         self.thread = threading.Thread(target=self._run)
 
@@ -42,23 +43,26 @@ class Watch:
     def _run(self):
         while not self.stopped.is_set():
             try:
-                with self.find().client(timeout_sec=2) as client:
-                    self._look_on(client)
+                server = self.find()
+                with server.client(timeout_sec=2) as client:
+                    self._look_on(client, server)
             except (OSError, RedisError, StopIteration):
                 pass  # it died, does not answer, or has the room no more: whoever has it now is asked
             self.stopped.wait(EVERY_SEC)
 
-    def _look_on(self, client):
+    def _look_on(self, client, server):
         looks = []
         while not self.stopped.wait(EVERY_SEC):
             values = client("HMGET", self.key, *FIELDS.split())
             if None in values:
                 return
-            look = Look(*map(int, values))
-            if not looks or look.clock_ms < looks[-1].clock_ms:  # it was made anew between two looks
+            look = Look(values[0], *map(int, values[1:]))
+            if not looks or look.epoch != looks[-1].epoch:
                 looks = []
                 self.series.append(looks)
             looks.append(look)
+            if len(looks) % DOUBT_LOOKS == 0 and self.find() is not server:
+                return
 
     # --- promises, when it is over
 
@@ -82,5 +86,5 @@ class Watch:
 
     @property
     def epochs(self):
-        """Those that the room has had, in order."""
-        return list(dict.fromkeys(look.epoch for series in self.series for look in series))
+        """Those that the room has had, in order, each with the process that kept it then."""
+        return list(dict.fromkeys((look.epoch, look.primary) for series in self.series for look in series))
