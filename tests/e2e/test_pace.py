@@ -401,7 +401,7 @@ def test_who_would_wait_too_long_is_told_when_to_come_back_and_then_joins(server
     assert refused.json()["error"]["retry_after"] == retry_after
     # 40 of the 50 wait after the burst, 10 of them may: the others take 15 s, from when they joined, and little is measured
     # yet. That 10 were called at once says nothing about how fast the others will be. (Failure 44)
-    assert 8 <= retry_after <= 21
+    assert 8 <= retry_after <= 30
     assert (halfway.status, halfway.error_code) == (429, "WAIT_TOO_LONG")
     assert returned.status == 202, returned
 

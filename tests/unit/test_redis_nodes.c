@@ -492,6 +492,38 @@ static void nodes_together_call_as_many_as_there_are_slots(void **state)
         node_free(&nodes[i]);
 }
 
+static uint64_t changes(void)
+{
+    redisReply *info = redis_server_ask(&server, "INFO persistence");
+    const char *at = strstr(info->str, "rdb_changes_since_last_save:");
+
+    assert_non_null(at);
+    uint64_t count = strtoull(strchr(at, ':') + 1, NULL, 10);
+    freeReplyObject(info);
+    return count;
+}
+
+/* Valkey, and Redis since 7.2, let a WAIT wait for the client's last write: one that writes nothing would be confirmed by nobody. */
+static void an_enter_that_is_repeated_writes_again(void **state)
+{
+    struct settings settings = patient();
+    struct standing standing;
+    (void)state;
+
+    forget_all();
+    struct node node = node_new(false);
+    settings.mode = MODE_OPEN;
+    assert_int_equal(put(&node, "a", settings, 0), ERROR_NONE);
+    assert_int_equal(join(&node, "a", 1, &standing), ERROR_NONE);
+    struct place place = standing.place;
+    assert_int_equal(ask(&node, "a", ENGINE_ENTER, &place, &standing), ERROR_NONE);
+    uint64_t before = changes();
+    assert_int_equal(ask(&node, "a", ENGINE_ENTER, &place, &standing), ERROR_NONE);
+    assert_true(standing.is_repeat);
+    assert_true(changes() > before);
+    node_free(&node);
+}
+
 static void another_node_goes_on_when_one_has_stopped(void **state)
 {
     struct node first = node_new(true), second = node_new(true);
@@ -562,6 +594,7 @@ int main(void)
         cmocka_unit_test(a_server_that_forgot_everything_gets_its_rooms_and_places_back),
         cmocka_unit_test(what_an_operator_made_comes_back_as_it_was),
         cmocka_unit_test(nodes_together_call_as_many_as_there_are_slots),
+        cmocka_unit_test(an_enter_that_is_repeated_writes_again),
         cmocka_unit_test(another_node_goes_on_when_one_has_stopped),
         cmocka_unit_test(a_room_at_rest_costs_nothing),
     };

@@ -24,7 +24,7 @@
     "$71\r\nAAAAAAAAAAAAAAAA\7\0\0\0\1\0\0\0\1\0\0\0\3\2\0\11\0\0\0\5\0\0\0\0\0\0\0\10\0\0" \
     "\0\6\0\0\0\11\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\264\0\0\0\r\n"
 #define OK        "$2\r\nOK\r\n"
-#define STANDS    "*2\r\n" OK STANDING
+#define STANDS    STANDING
 #define OTHER     "*2\r\n$13\r\nOTHER_PRIMARY\r\n$6\r\nformer\r\n"
 #define NOT_FOUND "*1\r\n$15\r\nTOKEN_NOT_FOUND\r\n"
 
