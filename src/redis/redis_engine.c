@@ -121,7 +121,7 @@ uint32_t redis_engine_waiting(const struct engine *engine)
 
 void redis_engine_flush(struct engine *engine)
 {
-    redis_flush(redis_of(engine)->rooms);
+    redis_gather(redis_of(engine)->rooms);
 }
 
 static const char *redis_engine_trouble(struct engine *engine)

@@ -55,7 +55,7 @@ uint32_t redis_engine_waiting(const struct engine *engine);
 /* Nobody may wait for an answer, and the transport must have ended all that was under way. */
 void redis_engine_free(struct engine *engine);
 
-/* At the end of each turn of the event loop in which something was submitted. */
+/* At the end of each turn of the event loop in which something was submitted or answered. */
 void redis_engine_flush(struct engine *engine);
 
 #endif

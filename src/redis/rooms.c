@@ -18,6 +18,7 @@
 
 #include <stdlib.h>
 
+#define KINDS         256 /* of calls that could be asked for together: operation and slot; two may share a number */
 #define RENEWALS_MOST 2 /* that one request waits for, and that are tried at once */
 
 struct request {
@@ -56,9 +57,11 @@ struct redis_rooms {
     struct request *open; /* or NULL */
     struct renewal *renewals;
     uint32_t in_flight;
+    uint32_t gathered[KINDS]; /* requests with calls that are under way, by kind */
 };
 
 static struct request *request_new(struct redis_rooms *rooms, uint16_t slot, struct span room, uint32_t size);
+static uint32_t *gathered_of(const struct request *request);
 static void request_send(struct request *request);
 static char *request_write(struct redis_command *command, const char *run_id, size_t *len);
 static void take_reply(struct redis_command *command, enum command_end end, const struct redisReply *reply);
@@ -132,7 +135,24 @@ void redis_flush(struct redis_rooms *rooms)
         request_send(open);
 }
 
+/*
+ * A script costs as much as four people in it. So whoever comes while others of their kind are under way goes when these are back:
+ * the busier the server, the more go together, and where it is not busy nobody waits.
+ */
+void redis_gather(struct redis_rooms *rooms)
+{
+    const struct request *open = rooms->open;
+
+    if (open != NULL && (open->count == open->size || *gathered_of(open) == 0))
+        redis_flush(rooms);
+}
+
 /* ---- requests ---- */
+
+static uint32_t *gathered_of(const struct request *request)
+{
+    return &request->rooms->gathered[(request->command.slot * 31U + request->calls[0]->op) % KINDS];
+}
 
 static struct request *request_new(struct redis_rooms *rooms, uint16_t slot, struct span room, uint32_t size)
 {
@@ -151,6 +171,8 @@ static void request_send(struct request *request)
     struct redis_rooms *rooms = request->rooms;
 
     rooms->in_flight++;
+    if (request->count > 0)
+        ++*gathered_of(request);
     request->command.is_confirmed = request->count > 0 && request->calls[0]->op == ENGINE_ENTER;
     rooms->transport->submit(rooms->transport, &request->command);
 }
@@ -179,6 +201,8 @@ static void take_reply(struct redis_command *command, enum command_end end, cons
 
     must(request->rooms->in_flight > 0);
     request->rooms->in_flight--;
+    if (request->count > 0)
+        --*gathered_of(request);
     if (end != COMMAND_ANSWERED)
         reply = NULL;
     if (answer_is_noscript(reply) && !request->is_whole) {

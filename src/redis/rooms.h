@@ -29,7 +29,10 @@ void redis_submit(struct redis_rooms *rooms, struct engine_call *call);
 /* The same for a chore; the words that it brings must live until then. */
 void redis_submit_chore(struct redis_rooms *rooms, struct redis_chore *chore);
 
-/* At the end of each turn of the event loop. */
+/* At the end of each turn of the event loop in which something was asked or answered. */
+void redis_gather(struct redis_rooms *rooms);
+
+/* Now and then: nothing that was submitted waits any longer. */
 void redis_flush(struct redis_rooms *rooms);
 
 #endif

@@ -81,6 +81,11 @@ void redis_flush(struct redis_rooms *rooms)
     (void)rooms;
 }
 
+void redis_gather(struct redis_rooms *rooms)
+{
+    (void)rooms;
+}
+
 static uint32_t sent(void)
 {
     return wire.count - wire.taken;

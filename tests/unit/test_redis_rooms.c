@@ -194,6 +194,38 @@ static void calls_of_a_kind_and_a_room_travel_together(void **state)
     all_are_answered_once(desk);
 }
 
+static void whoever_comes_while_their_kind_is_under_way_goes_with_the_next(void **state)
+{
+    struct desk *desk = *state;
+
+    ask(desk, ENGINE_STATUS, SPAN("a"));
+    redis_gather(desk->rooms);
+    assert_int_equal(desk->wire.sent, 1); /* at once */
+    for (int i = 0; i < 3; i++) {
+        ask(desk, ENGINE_STATUS, SPAN("a"));
+        redis_gather(desk->rooms);
+    }
+    assert_int_equal(desk->wire.sent, 1);
+    reply_with_bytes(&desk->wire, SPAN("*2\r\n" OK STANDS));
+    redis_gather(desk->rooms);
+    assert_int_equal(desk->wire.sent, 2);
+    for (int i = 0; i < 2; i++) { /* who can travel only alone, and those of another room, need not wait */
+        ask(desk, ENGINE_FIGURES, SPAN("a"));
+        redis_gather(desk->rooms);
+    }
+    ask(desk, ENGINE_STATUS, SPAN("b"));
+    redis_gather(desk->rooms);
+    assert_int_equal(desk->wire.sent, 5);
+    ask(desk, ENGINE_STATUS, SPAN("a"));
+    redis_flush(desk->rooms);
+    assert_int_equal(desk->wire.sent, 6);
+    reply_with_bytes(&desk->wire, SPAN("*4\r\n" OK STANDS STANDS STANDS));
+    while (desk->wire.answered < desk->wire.sent)
+        reply_with(&desk->wire, NULL);
+    assert_int_equal(desk->call[3].error, ERROR_NONE);
+    all_are_answered_once(desk);
+}
+
 /* An enter whose arguments are as long as they can be. */
 static const struct enter longest_enter = {
     .place = {.epoch = UINT32_MAX,
@@ -706,6 +738,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         DESK_TEST(calls_of_a_kind_and_a_room_travel_together),
+        DESK_TEST(whoever_comes_while_their_kind_is_under_way_goes_with_the_next),
         DESK_TEST(a_command_is_about_64_people_at_most),
         DESK_TEST(every_key_carries_its_room_in_braces),
         DESK_TEST(a_server_that_does_not_know_a_script_is_told_its_text),
