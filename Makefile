@@ -63,29 +63,33 @@ NGX_CFLAGS   := $(NGX_INCLUDES) -Wno-unused-parameter -Wno-undef -Wno-cast-qual 
 # --- what is built of what -----------------------------------------------------------------------------------------
 
 # In the order of DESIGN: a layer includes only those before it (scripts/check-layers). `config` names the same ones.
-CORE_LAYERS := base room token journal engine
+CORE_LAYERS := base room token journal engine redis
 CORE        := $(wildcard $(CORE_LAYERS:%=src/%/*.c))
 CORE_OBJS   := $(CORE:%.c=$(B)/%.o)
 CORE_LIB    := $(B)/libweir.a
+
+# What a Redis runs: each file of lua/, whole.
+SCRIPT_SRCS := $(patsubst lua/%.lua,$(B)/script_%.c,$(wildcard lua/*.lua))
+CORE_OBJS   += $(SCRIPT_SRCS:.c=.o)
 
 PAGES       := $(patsubst web/%/index.html,$(B)/page_%.c,$(wildcard web/*/index.html))
 NGX_SRCS    := $(wildcard src/nginx/*.c)
 MODULE      := $(B)/ngx_http_weir_module.so
 MODULE_LIST := $(NGX)/objs/ngx_http_weir_module_modules.c
 MODULE_OBJS := $(CORE_OBJS) $(NGX_SRCS:%.c=$(B)/%.o) $(PAGES:.c=.o) $(B)/ngx_http_weir_module_modules.o
-MODULE_LIBS := -lcrypto -ljansson -lpthread
+MODULE_LIBS := -lcrypto -ljansson -lhiredis -lpthread
 
 CLI         := $(B)/weir
 CLI_OBJS    := $(patsubst %.c,$(B)/%.o,$(wildcard src/cli/*.c))
-CLI_LIBS    := -ljansson -lcurl -lcrypto -lpthread -lm
+CLI_LIBS    := -ljansson -lcurl -lhiredis -lssl -lcrypto -lpthread -lm
 
 UNIT_HELP   := $(filter-out tests/unit/test_%,$(wildcard tests/unit/*.c))
 UNIT        := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
-UNIT_LIBS   := -lcmocka -lcrypto -ljansson -lpthread -lm
+UNIT_LIBS   := -lcmocka -lcrypto -ljansson -lhiredis -lpthread -lm
 
 FUZZ        := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 REPLAYS     := $(FUZZ:%=$(B)/replay/%)
-FUZZ_LIBS   := -lcrypto -ljansson -lpthread
+FUZZ_LIBS   := -lcrypto -ljansson -lhiredis -lpthread
 
 SIM         := $(B)/sim
 SIM_OBJS    := $(patsubst %.c,$(B)/%.o,$(wildcard tests/sim/*.c))
@@ -99,20 +103,24 @@ C_FILES     := $(wildcard src/*/*.c src/*/*.h tests/unit/*.c tests/unit/*.h test
 # --- commands ------------------------------------------------------------------------------------------------------
 
 .DEFAULT_GOAL := help
-.PHONY: help run test asan bench sim crash lint format format-check docs fuzz screenshot install-deps clean \
+.PHONY: help run test conformance asan bench sim crash lint format format-check docs fuzz screenshot install-deps clean \
         all module cli unit replays simulator benches
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-run: ## the demo, in the foreground: PORT=8000 DATA=build/demo WORKERS=(all cores)
+run: ## the demo, in the foreground: PORT=8000 DATA=build/demo WORKERS=(all cores) STORE=(redis://…)
 	@scripts/install-deps run
 	@$(MAKE) -s module
-	@exec env PORT='$(PORT)' DATA='$(DATA)' WORKERS='$(WORKERS)' scripts/run-demo
+	@exec env PORT='$(PORT)' DATA='$(DATA)' WORKERS='$(WORKERS)' STORE='$(STORE)' scripts/run-demo
 
 test: ## every test; the last line is `N passed, N failed`
 	@scripts/install-deps test
 	@$(PYTHON) tests/run all
+
+conformance: ## end-to-end tests in a zone and on each arrangement of Redis and Valkey: BACKENDS="standalone cluster"
+	@scripts/install-deps test
+	@BACKENDS='$(BACKENDS)' $(PYTHON) tests/run conformance
 
 asan: ## unit, fuzz corpus and end-to-end tests with address and undefined-behaviour sanitizers
 	@scripts/install-deps test
@@ -211,6 +219,18 @@ $(B)/page_%.c: web/%/index.html scripts/embed
 	@mkdir -p $(@D)
 	$(call say,embed,$<)
 	$(Q)scripts/embed weir_page_$* $< > $@
+
+$(B)/script_%.o: $(B)/script_%.c Makefile
+	$(call say,$(CC),$<)
+	$(Q)$(CC) $(CFLAGS) -c $< -o $@
+
+$(B)/script_%.c: $(B)/lua/%.lua scripts/embed
+	$(call say,embed,$<)
+	$(Q)scripts/embed script_$* $< > $@
+
+$(B)/lua/%.lua: lua/%.lua $(wildcard lua/lib/*.lua) scripts/compose-lua
+	@mkdir -p $(@D)
+	$(Q)scripts/compose-lua $< > $@
 
 $(B)/%.o: %.c Makefile
 	@mkdir -p $(@D)

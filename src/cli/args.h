@@ -18,8 +18,10 @@
     OPTION(ARRIVALS, "arrivals", "N", FOR_PLAN, "people expected: says how long until the last is called") \
     OPTION(POSITION, "position", "N", FOR_PLAN, "says how long the wait is at this position")              \
     OPTION(CAUTIOUS, "cautious", NULL, FOR_PLAN, "round down to figures that a person keeps in mind")      \
-    OPTION(ROOM, "room", "ID", FOR_PLAN | FOR_JOURNAL | FOR_PASS,                                          \
-           "the room: of the settings to paste (default shop), of the records to show, of the pass")       \
+    OPTION(ROOM, "room", "ID", FOR_PLAN | FOR_JOURNAL | FOR_PASS | FOR_REDIS,                              \
+           "the room: of the settings to paste (default shop), of the records to show, of the pass, or "   \
+           "ID,ID… beside those that the store knows")                                                     \
+    OPTION(REPLICAS, "replicas", "N", FOR_REDIS, "replicas= of weir_store, for the warnings")              \
     OPTION(FROM, "from", "SEQUENCE", FOR_JOURNAL, "show records from this number on, and no snapshot")     \
     OPTION(LIMIT, "limit", "N", FOR_JOURNAL, "show at most so many records")                               \
     OPTION(TIER, "tier", "N", FOR_EXPORT | FOR_PASS, "1 or 2: whose passes (mint: default 2)")             \
@@ -63,7 +65,8 @@ enum option_for {
     FOR_MINT = 128,
     FOR_CHECK = 256,
     FOR_PASS = FOR_MINT | FOR_CHECK,
-    FOR_ALL = FOR_PLAN | FOR_TOP | FOR_SERVER | FOR_JOURNAL | FOR_KEY | FOR_PASS,
+    FOR_REDIS = 512,
+    FOR_ALL = FOR_PLAN | FOR_TOP | FOR_SERVER | FOR_JOURNAL | FOR_KEY | FOR_PASS | FOR_REDIS,
 };
 
 struct option_info {

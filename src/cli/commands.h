@@ -17,5 +17,6 @@ int top_run(const struct args *args);
 int journal_run(const struct args *args);
 int key_run(const struct args *args);
 int pass_run(const struct args *args);
+int redis_run(const struct args *args);
 
 #endif

@@ -6,6 +6,7 @@
 #include "cli/field.h"
 
 #include "cli/number.h"
+#include "cli/say.h"
 #include "cli/text.h"
 
 #include <math.h>
@@ -75,12 +76,33 @@ void field_list_print(const json_t *object, const struct field *fields, size_t c
     table_free(table);
 }
 
+void field_table_print(const json_t *objects, const struct field *fields, size_t count)
+{
+    struct column *columns = say_no_memory_if_null(calloc(count, sizeof(*columns)));
+    char text[FIELD_TEXT_MAX];
+    struct table *table;
+    json_t *object;
+    size_t row;
+
+    for (size_t i = 0; i < count; i++)
+        columns[i] = (struct column){fields[i].title, fields[i].kind >= FIELD_COUNT};
+    table = table_new(columns, count);
+    json_array_foreach (objects, row, object)
+        for (size_t i = 0; i < count; i++)
+            table_add(table, field_text(object, &fields[i], text));
+    table_print(table, stdout, text_may_colour(stdout));
+    table_free(table);
+    free(columns);
+}
+
 static char *number_text(const json_t *value, enum field_kind kind, char out[FIELD_TEXT_MAX])
 {
     double number = json_number_value(value);
 
     if (!(number >= 0 && number <= NUMBER_MAX))
         snprintf(out, FIELD_TEXT_MAX, "-");
+    else if (kind == FIELD_NUMBER)
+        snprintf(out, FIELD_TEXT_MAX, "%.0f", number);
     else if (kind == FIELD_LIMIT && number == 0)
         snprintf(out, FIELD_TEXT_MAX, "no limit");
     else if (kind == FIELD_DECIMAL)

@@ -12,6 +12,7 @@ enum field_kind {
     FIELD_WORD,
     FIELD_FLAG,
     FIELD_COUNT,    /* 1,234 */
+    FIELD_NUMBER,   /* 1234: a name more than a count */
     FIELD_LIMIT,    /* the same; 0 = no limit */
     FIELD_DECIMAL,  /* 12.5 */
     FIELD_DURATION, /* 6 min 15 s */
@@ -36,5 +37,8 @@ char *field_value_text(const json_t *value, char out[FIELD_TEXT_MAX]);
 
 /* Two columns, one row a field of the list that the object has. */
 void field_list_print(const json_t *object, const struct field *fields, size_t count);
+
+/* A row an object of the array, a column a field. */
+void field_table_print(const json_t *objects, const struct field *fields, size_t count);
 
 #endif

@@ -57,6 +57,10 @@ static const struct command commands[] = {
      "weir pass verify FILE TOKEN       what is in a pass, or why it is refused\n"
      "weir pass verify FILE -           the pass comes on stdin, out of the shell's history\n",
      "make or check a pass, without a server"},
+    {"redis", FOR_REDIS, redis_run,
+     "weir redis check URL              which servers keep the rooms, what of, and what is set up badly\n"
+     "weir redis check                  the same of WEIR_STORE, out of `ps` and the shell's history\n",
+     "what is in the Redis of weir_store, and how it is set up"},
     {"help", FOR_NONE, help_run, "weir help [COMMAND]\n", "this list, or how one command is used"},
 };
 

@@ -4,7 +4,6 @@
 #include "cli/commands.h"
 #include "cli/field.h"
 #include "cli/say.h"
-#include "cli/text.h"
 
 #include <stdio.h>
 
@@ -53,21 +52,8 @@ int rooms_run(const struct args *args)
 
 static void rooms_print(const json_t *rooms)
 {
-    struct column columns[FIELDS];
-    struct table *table;
-    char text[FIELD_TEXT_MAX];
-    json_t *room;
-    size_t row;
-
-    for (size_t i = 0; i < FIELDS; i++)
-        columns[i] = (struct column){fields[i].title, fields[i].kind >= FIELD_COUNT};
-    table = table_new(columns, FIELDS);
-    json_array_foreach (rooms, row, room)
-        for (size_t i = 0; i < FIELDS; i++)
-            table_add(table, field_text(room, &fields[i], text));
     if (json_array_size(rooms) == 0)
         puts("There are no rooms.");
     else
-        table_print(table, stdout, text_may_colour(stdout));
-    table_free(table);
+        field_table_print(rooms, fields, FIELDS);
 }

@@ -63,9 +63,12 @@ struct engine_call {
     void (*done)(struct engine_call *call);
     void *context; /* the caller's own */
 
-    /* the engine's own, while the answer waits for the journal */
+    /* the engine's own, until the answer */
     struct engine_call *next;
-    uint64_t position;
+    uint64_t position;     /* in the journal */
+    struct engine *engine; /* that it was submitted to */
+    void (*told)(
+        struct engine_call *call); /* the caller's `done`, where the engine has its own in its place */
 
     /* asked and answered */
     struct engine_list list;
@@ -75,6 +78,7 @@ struct engine_call {
     enum error error;
     uint32_t retry_after_sec; /* with an error after which waiting helps, else 0 */
     bool needs_sync;          /* the engine's own, too */
+    bool is_again;            /* likewise: its room had to be made first */
     union {
         struct standing standing;
         struct {

@@ -17,7 +17,7 @@ enum admin_next gate_counts_begin(ngx_http_request_t *r, struct admin_state *sta
     if (counts == NULL) /* there is no gate */
         counts = &none;
     else
-        gate_counts_watch(r);
+        gate_counts_look(r);
     TEXT_ADD(body, "{\"requests\":{");
     for (int i = GATE_UNDECIDED + 1; i < GATE_OUTCOME_COUNT; i++) {
         text_add(body, i > GATE_UNDECIDED + 1 ? SPAN(",\"") : SPAN("\""));

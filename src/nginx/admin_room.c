@@ -9,7 +9,7 @@
 #include "nginx/reply.h"
 #include "nginx/text.h"
 
-#define TRIES_MAX    16
+#define TRIES_MAX    256 /* each time somebody else's change went through */
 #define REASON_BYTES 320
 
 static enum admin_next room_tell(ngx_http_request_t *r, struct admin_state *state);
@@ -111,7 +111,7 @@ static enum admin_next room_refuse_change(ngx_http_request_t *r, struct admin_st
 {
     switch (error) {
     case ERROR_QUEUE_FULL:
-        return admin_refuse_saying(r, state, error, "There is no place for another room: see weir_zone");
+        return admin_refuse_saying(r, state, error, "There is no place for another room: see `rooms=`");
     case ERROR_INVALID_SETTING:
         return admin_refuse_saying(
             r, state, error,

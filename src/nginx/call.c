@@ -5,7 +5,6 @@
  */
 #include "nginx/call.h"
 
-#include "nginx/journal.h"
 #include "nginx/worker.h"
 
 static void call_done(struct engine_call *engine_call);
@@ -19,13 +18,13 @@ bool call_submit(ngx_http_request_t *r, struct call *call, ngx_http_event_handle
     call->r = r;
     call->resume = NULL;
     call->is_answered = false;
-    if (!journal_is_ready()) {
+    if (!worker_is_ready()) {
         call->engine.error = ERROR_ENGINE_UNAVAILABLE;
         call->engine.retry_after_sec = 0;
         return true;
     }
     engine_submit(worker_engine(), &call->engine);
-    journal_note_call();
+    worker_note_call();
     if (call->is_answered)
         return true;
     call->resume = resume;

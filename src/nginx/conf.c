@@ -18,6 +18,8 @@
 #include "nginx/jwks.h"
 #include "nginx/page.h"
 #include "nginx/pass_conf.h"
+#include "nginx/store.h"
+#include "nginx/store_conf.h"
 
 #define HEADER_BYTES_MIN (16 * 1024)
 
@@ -25,6 +27,7 @@ static void conf_install(ngx_conf_t *cf, struct loc_conf *conf);
 static void api_relax(ngx_conf_t *cf, ngx_http_core_loc_conf_t *core);
 static char *location_check(ngx_conf_t *cf, const char *directive);
 static char *admin_location_check(ngx_conf_t *cf);
+static ngx_int_t keeper_check(ngx_conf_t *cf, struct main_conf *conf);
 
 void *conf_create_main(ngx_conf_t *cf)
 {
@@ -210,18 +213,21 @@ ngx_int_t conf_check(ngx_conf_t *cf)
     const struct conf_mention *need = &conf->need;
     if (pass_conf_finish(cf) != NGX_OK)
         return NGX_ERROR;
+    if (keeper_check(cf, conf) != NGX_OK)
+        return NGX_ERROR;
     if (need->what.len == 0)
         return NGX_OK;
-    if (conf->shm == NULL || conf->keys == NULL) {
-        ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "\"%V\" in %V:%ui needs a \"%s\" in the http block",
-                      &need->what, &need->file, need->line,
-                      conf->shm == NULL ? "weir_zone" : "weir_secret_file");
+    bool has_keeper = conf->shm != NULL || conf->store != NULL;
+    if (!has_keeper || conf->keys == NULL) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0, "\"%V\" in %V:%ui needs a %s in the http block", &need->what,
+                      &need->file, need->line,
+                      has_keeper ? "\"weir_secret_file\"" : "\"weir_zone\" or a \"weir_store\"");
         return NGX_ERROR;
     }
     if (conf->rooms.nelts > conf->rooms_max) {
         ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
-                      "%ui rooms are configured and weir_zone has place for %uD: say rooms=%ui",
-                      conf->rooms.nelts, conf->rooms_max, conf->rooms.nelts);
+                      "%ui rooms are configured and %s has place for %uD: say rooms=%ui", conf->rooms.nelts,
+                      conf->store != NULL ? "weir_store" : "weir_zone", conf->rooms_max, conf->rooms.nelts);
         return NGX_ERROR;
     }
     if (conf->admin.what.len > 0 && conf->operators == NULL)
@@ -230,6 +236,25 @@ ngx_int_t conf_check(ngx_conf_t *cf)
             "\"weir_api admin\" in %V:%ui answers 404 to everybody: there is no weir_admin_token_file",
             &conf->admin.file, conf->admin.line);
     return gate_conf_check(cf, conf);
+}
+
+/* One process alone has nobody to take its store over in a reload: its connections go on with what the old cycle had. */
+static ngx_int_t keeper_check(ngx_conf_t *cf, struct main_conf *conf)
+{
+    if (store_is_begun()) {
+        ngx_log_error(NGX_LOG_EMERG, cf->log, 0,
+                      "with master_process off, an nginx with a weir_store cannot be reloaded: restart it");
+        return NGX_ERROR;
+    }
+    if (conf->store == NULL)
+        return NGX_OK;
+    if (conf->journal_conf != NULL) {
+        ngx_log_error(
+            NGX_LOG_EMERG, cf->log, 0,
+            "weir_journal needs a weir_zone: what a weir_store keeps is written down by its servers");
+        return NGX_ERROR;
+    }
+    return store_conf_finish(cf, conf->store);
 }
 
 bool conf_parameter(const ngx_str_t *argument, const char *prefix, ngx_str_t *value)

@@ -17,12 +17,17 @@
 
 #include <stdbool.h>
 
+/* How many rooms there may be, if nothing is said, and at the most. */
+#define CONF_ROOMS_DEFAULT 64
+#define CONF_ROOMS_MOST    100000
+
 struct keyring;
 struct pass_cache;
 struct operators;
 struct local_zone;
 struct journal;
 struct journal_conf;
+struct store_conf;
 
 /* Something that was written, and where: for a sentence about it later. */
 struct conf_mention {
@@ -39,7 +44,8 @@ struct room_conf {
 };
 
 struct main_conf {
-    ngx_shm_zone_t *shm; /* NULL: no weir_zone */
+    ngx_shm_zone_t *shm;      /* NULL: no weir_zone */
+    struct store_conf *store; /* NULL: no weir_store */
     uint32_t rooms_max;
     struct local_zone *zone;
     struct journal_conf *journal_conf; /* NULL: no weir_journal */
@@ -58,8 +64,9 @@ struct main_conf {
     ngx_array_t gates;               /* of gate_conf.c: the rooms that gates name in so many words */
     ngx_array_t breakers;            /* struct breaker_conf * */
     ngx_int_t real_peer;             /* index of $realip_remote_addr, or NGX_ERROR without that module */
-    struct conf_mention need;        /* the first directive that cannot work without zone and secret */
-    struct conf_mention admin;       /* the first weir_api admin */
+    struct conf_mention
+        need; /* the first directive that cannot work without a keeper of rooms and a secret */
+    struct conf_mention admin; /* the first weir_api admin */
 };
 
 struct breaker_conf; /* breaker.h */
@@ -110,7 +117,7 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child);
 /* Once everything is read: what is needed is there, and gates name rooms that exist. */
 ngx_int_t conf_check(ngx_conf_t *cf);
 
-/* The directive being read needs a zone and a secret. */
+/* The directive being read needs a zone or a store, and a secret. */
 void conf_note_need(ngx_conf_t *cf);
 
 struct conf_mention conf_mention(ngx_conf_t *cf, ngx_str_t what);

@@ -9,11 +9,26 @@
  * DIRECTIVE(name, syntax, default, contexts, flags, level, set, help)
  */
 #define DIRECTIVE_LIST(DIRECTIVE)                                                                          \
-    DIRECTIVE("weir_zone", "weir_zone SIZE [rooms=N];", "none; required", "http",                          \
+    DIRECTIVE("weir_zone", "weir_zone SIZE [rooms=N];", "none; this or weir_store", "http",                \
               NGX_HTTP_MAIN_CONF | NGX_CONF_TAKE12, NGX_HTTP_MAIN_CONF_OFFSET, zone_directive,             \
               "The shared memory that holds all rooms, and how many rooms it has place for (64 if not "    \
               "said). One zone serves the whole nginx. A reload keeps it, and everybody in it; another "   \
               "size or another number of rooms needs a restart.")                                          \
+    DIRECTIVE("weir_store", "weir_store URL [timeout=TIME] [replicas=N] [rooms=N];",                       \
+              "none: weir_zone keeps the rooms", "http", NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE,              \
+              NGX_HTTP_MAIN_CONF_OFFSET, store_directive,                                                  \
+              "The Redis or Valkey that keeps all rooms, in place of weir_zone: for several nginx that "   \
+              "share them, and for rooms that outlive a machine. URL is `redis://HOST[:PORT]`, with "      \
+              "more hosts behind commas, `rediss://HOST` over TLS, `redis+sentinel://HOST/NAME` by way "   \
+              "of sentinels; whether it is a cluster is asked. A password stands in it "                   \
+              "(`redis://USER:PASSWORD@HOST`), in a file (`?password_file=PATH`, read anew for each "      \
+              "connection by the workers, whose user must be able to) or in a variable "                   \
+              "(`?password_env=NAME`). For TLS: `ca`, `cert`, `key`, `name`, `verify=full|ca|none`. "      \
+              "Relative paths are relative to the folder of nginx.conf. Names of hosts are resolved "      \
+              "with the configuration, and again by nginx's `resolver` if the http block has one. "        \
+              "`timeout` (2s; 100ms to 60s): what takes longer is answered 503 ENGINE_UNAVAILABLE. "       \
+              "`replicas` (0): so many must know of an enter before a pass is given. `rooms` (64): so "    \
+              "many there may be, those of other nginx counted. Passwords are never logged.")              \
     DIRECTIVE("weir_journal",                                                                              \
               "weir_journal PATH [sync=always|interval=TIME|off] [segment=SIZE] [reserve=SIZE];",          \
               "none: a restart forgets everybody", "http", NGX_HTTP_MAIN_CONF | NGX_CONF_1MORE,            \

@@ -2,6 +2,9 @@
 /*
  * A zone of its own, since the engine's block is the engine's; one page of it is used. What decides whether the engine is away is
  * the engine's own word, never that of a client. Whichever worker sees the change first says so.
+ *
+ * Where each worker has connections of its own, one may have its engine again seconds before another. So at the gate a worker speaks
+ * only of what has changed for itself: else the two would contradict each other with every request, in the log too.
  */
 #include "nginx/gate_count.h"
 
@@ -11,6 +14,7 @@
 #define ZONE_TAG   ((void *)&ngx_http_core_module)
 
 static ngx_int_t counts_init(ngx_shm_zone_t *shm, void *old_data);
+static void view_tell(ngx_http_request_t *r, const char *trouble);
 static void change_say(const char *trouble, ngx_log_t *log);
 
 ngx_int_t gate_counts_need(ngx_conf_t *cf)
@@ -48,8 +52,22 @@ void gate_count(ngx_http_request_t *r, enum gate_outcome outcome)
 
 void gate_counts_watch(ngx_http_request_t *r)
 {
+    static enum { VIEW_NONE, VIEW_THERE, VIEW_AWAY } seen;
+    const char *trouble = worker_loss();
+    if (worker_has_own_view() && seen == (trouble == NULL ? VIEW_THERE : VIEW_AWAY))
+        return;
+    seen = trouble == NULL ? VIEW_THERE : VIEW_AWAY;
+    view_tell(r, trouble);
+}
+
+void gate_counts_look(ngx_http_request_t *r)
+{
+    view_tell(r, worker_loss());
+}
+
+static void view_tell(ngx_http_request_t *r, const char *trouble)
+{
     struct gate_counts *counts = conf_main(r)->gate_counts;
-    const char *trouble = worker_engine()->trouble(worker_engine());
     bool is_away = trouble != NULL;
     if (is_away == (bool)counts->is_away || !ngx_atomic_cmp_set(&counts->is_away, !is_away, is_away))
         return;

@@ -22,4 +22,7 @@ void gate_count(ngx_http_request_t *r, enum gate_outcome outcome);
 /* Looks whether the engine is in trouble. That it begins or ends is said in the log once, and counted. */
 void gate_counts_watch(ngx_http_request_t *r);
 
+/* The same for somebody who asks: this worker's view counts, whatever another one said. */
+void gate_counts_look(ngx_http_request_t *r);
+
 #endif

@@ -8,7 +8,6 @@
 #include "base/decimal.h"
 #include "engine/place.h"
 #include "nginx/gate_recent.h"
-#include "nginx/journal.h"
 #include "nginx/worker.h"
 
 #define EXTEND_MOST_SEC 604800 /* as session_ttl_sec */
@@ -51,7 +50,7 @@ static bool extension_read(struct span word, uint64_t *seconds)
 
 static void order_send(const struct pass_claims *pass, enum engine_op op, uint32_t seconds)
 {
-    struct order *order = journal_is_ready() ? ngx_calloc(sizeof(*order), ngx_cycle->log) : NULL;
+    struct order *order = worker_is_ready() ? ngx_calloc(sizeof(*order), ngx_cycle->log) : NULL;
     if (order == NULL)
         return;
     memcpy(order->room, pass->room.data, pass->room.len);
@@ -62,7 +61,7 @@ static void order_send(const struct pass_claims *pass, enum engine_op op, uint32
     order->call.done = order_done;
     order->call.context = order;
     engine_submit(worker_engine(), &order->call);
-    journal_note_call();
+    worker_note_call();
 }
 
 static void order_done(struct engine_call *call)

@@ -5,14 +5,12 @@
  */
 #include "nginx/health.h"
 
-#include "nginx/journal.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
 #include "nginx/text.h"
 #include "nginx/worker.h"
 
-#define READY_BYTES    64
-#define AWAITS_JOURNAL "the nginx before this one still has the journal"
+#define READY_BYTES 64
 
 static ngx_int_t health_tell(ngx_http_request_t *r, ngx_uint_t status, struct span json);
 static ngx_int_t health_refuse(ngx_http_request_t *r);
@@ -44,11 +42,7 @@ static ngx_int_t health_refuse(ngx_http_request_t *r)
 
 static ngx_int_t ready_tell(ngx_http_request_t *r)
 {
-    struct engine *engine = worker_engine();
-    const struct journal *journal = conf_main(r)->journal;
-    if (journal != NULL && !journal->is_ready)
-        return ready_refuse(r, journal->is_ruined ? journal->why : AWAITS_JOURNAL);
-    const char *trouble = engine->trouble(engine);
+    const char *trouble = worker_trouble();
     return trouble == NULL ? health_tell(r, NGX_HTTP_OK, SPAN("{\"status\":\"ready\"}"))
                            : ready_refuse(r, trouble);
 }

@@ -73,6 +73,9 @@ void journal_end(void);
 /* False: the rooms cannot be asked yet, for they are another nginx's still. */
 bool journal_is_ready(void);
 
+/* Why it is not; NULL if it is. */
+const char *journal_trouble(void);
+
 /* A call was submitted: this turn ends with a flush. */
 void journal_note_call(void);
 

@@ -100,6 +100,13 @@ bool journal_is_ready(void)
     return own.engine == NULL || own.journal->is_ready;
 }
 
+const char *journal_trouble(void)
+{
+    if (journal_is_ready())
+        return NULL;
+    return own.journal->is_ruined ? own.journal->why : "the nginx before this one still has the journal";
+}
+
 void journal_note_call(void)
 {
     if (own.engine != NULL) {

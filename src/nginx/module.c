@@ -18,6 +18,7 @@
 #include "nginx/rooms.h"
 #include "nginx/secret.h"
 #include "nginx/shop.h"
+#include "nginx/store.h"
 #include "nginx/verify.h"
 #include "nginx/worker.h"
 #include "nginx/zone.h"

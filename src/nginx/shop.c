@@ -9,7 +9,6 @@
 #include "engine/engine.h"
 #include "nginx/breaker.h"
 #include "nginx/gate_note.h"
-#include "nginx/journal.h"
 #include "nginx/worker.h"
 
 /* Rooms of which something was seen since the last tick. When there are more, they are told sooner. */
@@ -79,7 +78,7 @@ static uint32_t age_sec(const struct pass_claims *pass)
 
 void shop_report_all(void)
 {
-    for (size_t i = 0; i < sight_count && journal_is_ready(); i++) {
+    for (size_t i = 0; i < sight_count && worker_is_ready(); i++) {
         struct engine_call call = {
             .op = ENGINE_SHOP,
             .room = {sights[i].room, sights[i].room_len},

@@ -9,11 +9,14 @@
 #include "engine/local.h"
 #include "nginx/journal.h"
 #include "nginx/shop.h"
+#include "nginx/store.h"
 
 static struct engine *engine;
 static ngx_event_t tick_event;
 static ngx_connection_t tick_connection; /* nginx's debug log asks an event for its descriptor */
 
+static ngx_int_t engine_begin(struct main_conf *conf, ngx_cycle_t *cycle);
+static void engine_end(void);
 static void tick_on_timer(ngx_event_t *event);
 static void watch_log(struct span room, const struct figures *figures);
 
@@ -22,12 +25,9 @@ ngx_int_t worker_init(ngx_cycle_t *cycle)
     if (ngx_process != NGX_PROCESS_WORKER && ngx_process != NGX_PROCESS_SINGLE)
         return NGX_OK;
     struct main_conf *conf = ngx_http_cycle_get_module_main_conf(cycle, ngx_http_weir_module);
-    if (conf == NULL || conf->zone == NULL)
+    if (conf == NULL || (conf->zone == NULL && conf->store == NULL))
         return NGX_OK;
-    engine = local_engine_new(conf->zone);
-    if (engine == NULL)
-        return NGX_ERROR;
-    if (conf->journal != NULL && journal_begin(engine, conf, cycle->log) != NGX_OK)
+    if (engine_begin(conf, cycle) != NGX_OK)
         return NGX_ERROR;
     if (cycle->log->log_level & NGX_LOG_DEBUG_CORE)
         engine->watch = watch_log;
@@ -40,22 +40,66 @@ ngx_int_t worker_init(ngx_cycle_t *cycle)
     return NGX_OK;
 }
 
+static ngx_int_t engine_begin(struct main_conf *conf, ngx_cycle_t *cycle)
+{
+    engine = conf->store != NULL ? store_begin(conf, cycle) : local_engine_new(conf->zone);
+    if (engine == NULL)
+        return NGX_ERROR;
+    return conf->journal != NULL ? journal_begin(engine, conf, cycle->log) : NGX_OK;
+}
+
 void worker_exit(ngx_cycle_t *cycle)
 {
     if (engine == NULL)
         return;
     if (tick_event.timer_set)
         ngx_del_timer(&tick_event);
+    engine_end();
+    engine = NULL;
+}
+
+static void engine_end(void)
+{
+    if (store_is_begun()) {
+        store_end();
+        return;
+    }
     bool is_asked = journal_is_busy(); /* by people who will not hear of it: nginx ends at once */
     journal_end();
     if (!is_asked)
         local_engine_free(engine);
-    engine = NULL;
 }
 
 struct engine *worker_engine(void)
 {
     return engine;
+}
+
+bool worker_is_ready(void)
+{
+    return journal_is_ready();
+}
+
+void worker_note_call(void)
+{
+    journal_note_call();
+    store_note_call();
+}
+
+const char *worker_trouble(void)
+{
+    const char *trouble = journal_trouble();
+    return trouble != NULL ? trouble : engine->trouble(engine);
+}
+
+const char *worker_loss(void)
+{
+    return store_is_awaited() ? NULL : engine->trouble(engine);
+}
+
+bool worker_has_own_view(void)
+{
+    return store_is_begun();
 }
 
 void worker_stay(bool stays)
@@ -66,9 +110,10 @@ void worker_stay(bool stays)
 static void tick_on_timer(ngx_event_t *event)
 {
     shop_report_all();
-    if (journal_is_ready())
+    if (worker_is_ready())
         engine->tick(engine, ngx_current_msec);
     journal_on_tick();
+    store_note_call();
     ngx_add_timer(event, ROOM_TICK_MS);
 }
 

@@ -18,12 +18,10 @@
 
 #include <sys/mman.h>
 
-#define ROOMS_DEFAULT 64
-#define ROOMS_MOST    100000
-#define ZONE_TAG      ((void *)&ngx_http_core_module)
-#define HEAD_BYTES    ((size_t)ngx_pagesize)
-#define LAYOUT_BYTES  64
-#define LAYOUT        "weir zone 3, " /* raised where a change of meaning leaves every size as it was */
+#define ZONE_TAG     ((void *)&ngx_http_core_module)
+#define HEAD_BYTES   ((size_t)ngx_pagesize)
+#define LAYOUT_BYTES 64
+#define LAYOUT       "weir zone 3, " /* raised where a change of meaning leaves every size as it was */
 
 /* What lies before the engine's block. It outlives configurations, and maybe the module that wrote it. */
 struct zone_head {
@@ -52,6 +50,8 @@ char *zone_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     size_t bytes;
     if (conf->shm != NULL)
         return "is duplicate: one zone holds all rooms";
+    if (conf->store != NULL)
+        return "cannot stand beside weir_store: one of them keeps the rooms";
     char *answer = parameters_read(cf, conf, &bytes);
     if (answer != NGX_CONF_OK)
         return answer;
@@ -70,7 +70,7 @@ static char *parameters_read(ngx_conf_t *cf, struct main_conf *conf, size_t *byt
 {
     ngx_str_t *words = cf->args->elts, value;
     ssize_t size = ngx_parse_size(&words[1]);
-    ngx_int_t rooms = ROOMS_DEFAULT;
+    ngx_int_t rooms = CONF_ROOMS_DEFAULT;
     if (cf->args->nelts == 3) {
         if (!conf_parameter(&words[2], "rooms=", &value))
             return "knows a size and rooms=N";
@@ -78,7 +78,7 @@ static char *parameters_read(ngx_conf_t *cf, struct main_conf *conf, size_t *byt
     }
     if (size == NGX_ERROR)
         return "needs a size such as 64m";
-    if (rooms < 1 || rooms > ROOMS_MOST)
+    if (rooms < 1 || rooms > CONF_ROOMS_MOST)
         return "takes rooms=N with N from 1 to 100000";
     conf->rooms_max = (uint32_t)rooms;
     *bytes = (size_t)size / ngx_pagesize * ngx_pagesize;

@@ -114,6 +114,15 @@ void shop_report_left_alone(struct shop_report *report, uint32_t ms)
     report->left_alone_ms = (uint32_t)most(report->left_alone_ms, ms);
 }
 
+void shop_report_add_all(struct shop_report *report, const struct shop_report *other)
+{
+    report->failures += other->failures;
+    report->ages_sec += other->ages_sec;
+    for (int i = 0; i < SHOP_TIMES; i++)
+        report->times[i] += other->times[i];
+    shop_report_left_alone(report, other->left_alone_ms);
+}
+
 static uint32_t times_index(uint32_t ms)
 {
     if (ms < 4)
@@ -133,11 +142,7 @@ static uint32_t times_end(uint32_t index)
 
 void follow_take(struct follow *follow, const struct shop_report *report)
 {
-    follow->seen.failures += report->failures;
-    follow->seen.ages_sec += report->ages_sec;
-    for (int i = 0; i < SHOP_TIMES; i++)
-        follow->seen.times[i] += report->times[i];
-    shop_report_left_alone(&follow->seen, report->left_alone_ms);
+    shop_report_add_all(&follow->seen, report);
 }
 
 /* ---- the loop ---- */

@@ -30,6 +30,7 @@ struct shop_report {
 void shop_report_add(struct shop_report *report, uint32_t first_byte_ms, uint32_t age_sec);
 void shop_report_add_failure(struct shop_report *report, uint32_t age_sec);
 void shop_report_left_alone(struct shop_report *report, uint32_t ms);
+void shop_report_add_all(struct shop_report *report, const struct shop_report *other);
 
 /* REASON(name, word, what it means) */
 #define FOLLOW_REASON_LIST(REASON)                                                                     \

@@ -6,6 +6,7 @@
         token = server.api().ticket("concert")
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,37 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from weirtest import Nginx, Shop  # noqa: E402
 from weirtest.browser import browsers  # noqa: E402
+from weirtest.redis_pool import pool  # noqa: E402
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "local: about the zone, its memory, its locks or its journal, which a store has none of")
+    config.addinivalue_line("markers", "one_store: about the page or the shop: of all stores a standalone one is enough")
+    config.addinivalue_line("markers", "once: starts the stores that it needs itself, or asks no engine at all")
+
+
+def pytest_collection_modifyitems(config, items):
+    """With WEIR_STORE every server of a test keeps its rooms in such a store, and only tests run for which it may be any."""
+    backend = os.environ.get("WEIR_STORE")
+    if backend:
+        markers = ("local", "once") if backend in ("local", "standalone") else ("local", "once", "one_store")
+        left_out = [item for item in items if any(map(item.get_closest_marker, markers))]
+        items[:] = [item for item in items if item not in set(left_out)]
+        config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def stores():
+    """Those that tests were given (WEIR_STORE) live as long as the tests do."""
+    yield
+    pool.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def stores_of_module():
+    """A module's own servers give theirs back when it is over."""
+    with pool.borrowing():
+        yield
 
 
 @pytest.fixture
@@ -27,8 +59,12 @@ def weir(tmp_path):
         servers.append(server)
         return server.start() if start else server
 
-    yield make
+    with pool.borrowing():
+        yield make
+        stop_all(servers)
 
+
+def stop_all(servers):
     problems = []
     for server in servers:
         try:

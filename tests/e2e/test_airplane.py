@@ -9,6 +9,8 @@ from selenium.webdriver.common.by import By
 
 from weirtest import Shop, wait_until
 
+pytestmark = pytest.mark.one_store
+
 ROOM = "concert"
 
 

@@ -162,7 +162,7 @@ def test_a_full_line_says_when_to_come_back(server, api):
 
 
 def test_rooms_are_made_on_demand_only_as_far_as_they_have_place(weir):
-    server = weir(auto=True, zone="8m rooms=2")
+    server = weir(auto=True, rooms_max=2)
     assert [server.api().join(name).status for name in ("one", "two", "one")] == [202, 202, 202]
     response = server.api().join("three")
     assert_error(response, 429, "QUEUE_FULL")

@@ -17,6 +17,8 @@ from weirtest.breaker import BREAKER, breaker, closes, front, is_refusal, open_i
 from weirtest.locks import kill_inside
 from weirtest.sick_shop import SickShop, Unfinished, answer, break_off, drop, fine, first, hang, stall, status
 
+pytestmark = pytest.mark.one_store
+
 # --- the shop is killed, slow, flapping, and back
 
 

@@ -27,6 +27,8 @@ from weirtest import journal as j
 from weirtest.command import TIMEOUT_SEC, Done, assert_one_line, binary, environment, run
 from weirtest.hammer import Hammer, request_of
 
+pytestmark = pytest.mark.local
+
 NUMBER = 53720  # of the room `concert`
 SEGMENT = "journal-0000000000000000"
 

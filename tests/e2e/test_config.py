@@ -79,14 +79,15 @@ def test_a_room_is_configured_once(weir):
     assert '"room" is configured twice' in said and line_of(server, "weir_room room rate=1;") in said
 
 
-def test_more_rooms_than_the_zone_has_place_for_are_refused(weir):
-    said = refusal(weir(start=False, rooms={f"r{n}": "" for n in range(3)}, zone="8m rooms=2"))
+def test_more_rooms_than_there_may_be_are_refused(weir):
+    said = refusal(weir(start=False, rooms={f"r{n}": "" for n in range(3)}, rooms_max=2))
     assert "3 rooms" in said and "rooms=3" in said
 
 
 # --- the zone
 
 
+@pytest.mark.local
 @pytest.mark.parametrize("zone, word", [
     ("64k", "at least"), ("big", "size"), ("8m rooms=0", "1 to 100000"), ("8m rooms=100001", "1 to 100000"),
     ("8m rooms=x", "1 to 100000"), ("8m room=2", "rooms=N"), ("8m rooms=1000", "at least"),
@@ -97,6 +98,7 @@ def test_a_zone_that_cannot_work_is_refused(weir, zone, word):
     assert word in said and line_of(server, "weir_zone") in said
 
 
+@pytest.mark.local
 def test_the_least_size_that_is_named_is_enough(weir):
     server = weir(start=False, rooms=ROOMS, zone="64k rooms=7")
     server.expect_in_log("too small")
@@ -105,6 +107,7 @@ def test_the_least_size_that_is_named_is_enough(weir):
     assert server.start().api().join("room").status == 202
 
 
+@pytest.mark.local
 def test_there_is_one_zone(weir):
     assert "duplicate" in refusal(weir(start=False, rooms=ROOMS, http="weir_zone 8m;"))
 
@@ -239,7 +242,7 @@ def test_a_location_that_cannot_serve_is_refused(weir, location, word):
 def test_what_is_needed_and_missing_is_named(weir, missing):
     server = weir(start=False, rooms=ROOMS)
     conf = server.dir / "nginx.conf"
-    conf.write_text(re.sub(rf"{missing} [^;]*;", "", conf.read_text()))
+    conf.write_text(re.sub(rf"({missing.replace('weir_zone', 'weir_zone|weir_store')}) [^;]*;", "", conf.read_text()))
     said = refusal(server)
     assert f'needs a "{missing}"' in said and line_of(server, "weir_room room") in said
 
@@ -267,6 +270,7 @@ def test_a_reload_keeps_everybody_and_takes_new_settings(weir):
     assert server.api().join("new").status == 202
 
 
+@pytest.mark.local
 @pytest.mark.parametrize("zone, word", [("16m", "cannot change its size"), ("32m rooms=65", "cannot change rooms=64")])
 def test_a_reload_with_another_zone_is_refused_and_the_old_one_serves_on(weir, zone, word):
     server = weir(rooms=ROOMS)

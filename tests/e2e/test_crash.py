@@ -18,6 +18,8 @@ from weirtest import hall, wait_until
 from weirtest.hall import Crowd
 from weirtest.people import Patient
 
+pytestmark = pytest.mark.local
+
 IS_ASAN = os.environ.get("WEIR_VARIANT") == "asan"
 ROUNDS = int(os.environ.get("WEIR_CRASHES", "12" if IS_ASAN else "102"))
 MODES = ("interval=1s", "always", "off")

@@ -104,6 +104,7 @@ class Sale:
             self.is_over.wait(0.2)
 
 
+@pytest.mark.one_store
 def test_the_pace_follows_a_shop_that_gets_slower_and_faster(front, shop):
     shop.health = Throttle(30 * REQUESTS)
     with Sale(front()) as sale:
@@ -117,6 +118,7 @@ def test_the_pace_follows_a_shop_that_gets_slower_and_faster(front, shop):
     assert sale.statuses.count(200) > 0.75 * len(sale.statuses)
 
 
+@pytest.mark.one_store
 def test_failures_bring_the_pace_down_as_well(front, shop):
     with Sale(front()) as sale:
         wait_until(lambda: "well" in sale.reasons or "full" in sale.reasons, 30, "the pace up")

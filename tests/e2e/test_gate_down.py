@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""The gate while its engine is away, or slow. What makes it so is real: an upgrade in place, a disk that fails or takes its time."""
+"""The gate while its engine is away, or slow. What makes it so is real: an upgrade in place, a store that is stopped, a disk that
+fails or takes its time."""
 
 import os
 import re
-import signal
 import socket
 import threading
-from pathlib import Path
 
 import jwt
 import pytest
 from weirtest import at_once, wait_until
-from weirtest.daemon import Daemon
+from weirtest.away import engine_away
 from weirtest.disk import Disk
 
 ROOMS = {"hall": "rate=100000 burst=1000 max_active=0", "other": "rate=100000 burst=1000"}
@@ -46,18 +45,13 @@ def assert_unavailable(answer):
 
 @pytest.fixture(scope="module")
 def away(tmp_path_factory, shop):
-    """A server in the middle of an upgrade: the old nginx has the journal still, and the new one answers everything."""
-    server = Daemon(tmp_path_factory.mktemp("away") / "nginx", http="weir_journal journal;", rooms=ROOMS, admin=["ops"], workers=1,
-                    server=SERVER.format(shop=shop.port))
-    server.start()
-    server.insider, server.guest = entered(server), entered(server, "other")
-    assert is_let_in(server.insider.get("/signed/"))
-    [old_worker] = server.worker_pids()
-    server.before = server.begin_upgrade()
-    server.before.send_signal(signal.SIGWINCH)
-    wait_until(lambda: not Path(f"/proc/{old_worker}").exists(), 20, "the end of the old worker")
-    yield server
-    server.stop()
+    def let_people_in(server):
+        server.insider, server.guest = entered(server), entered(server, "other")
+        assert is_let_in(server.insider.get("/signed/"))
+
+    with engine_away(tmp_path_factory.mktemp("away") / "nginx", before=let_people_in, rooms=ROOMS, admin=["ops"],
+                     server=SERVER.format(shop=shop.port)) as server:
+        yield server
 
 
 # --- away
@@ -110,13 +104,12 @@ def test_who_is_let_by_anyway_is_let_by(away):
 
 
 def test_it_is_said_once_and_counted_and_so_is_its_end(away):
-    """The last of this server: the old nginx leaves, and the new one has its rooms."""
+    """The last of this server: its rooms are there again."""
     told = away.admin().call("GET", "gate").json()
     assert (told["engine_is_away"], told["engine_went_away"], told["engine_came_back"]) == (True, 1, 0)
     assert told["requests"]["signed"] >= 2 and told["requests"]["unguarded"] == 2 and told["requests"]["unavailable"] >= 5
-    assert len(re.findall(r"\[error\].* weir: the gate goes on without its engine.*still in use", away.log())) == 1
-    away.before.send_signal(signal.SIGQUIT)
-    away.before.wait()
+    assert len(re.findall(r"\[error\].* weir: the gate goes on without its engine, as weir_when_down says: .+", away.log())) == 1
+    away.come_back()
     wait_until(lambda: away.api().join("hall").status == 202, 10, "the rooms taken over")
     assert is_let_in(away.insider.get("/closed/"))
     told = away.admin().call("GET", "gate").json()
@@ -152,6 +145,7 @@ def troubled(weir, tmp_path, shop):
     return make
 
 
+@pytest.mark.local
 def test_where_nothing_can_be_written_those_inside_go_on_and_nobody_new_comes_in(troubled):
     server, disk = troubled("sync=always")
     server.expect_in_log(r"\[(emerg|crit)\].*weir_journal")
@@ -171,6 +165,7 @@ def test_where_nothing_can_be_written_those_inside_go_on_and_nobody_new_comes_in
 # --- a disk that takes its time
 
 
+@pytest.mark.local
 def test_a_first_visit_waits_for_the_disk_and_holds_up_nobody(troubled):
     server, disk = troubled("sync=always", workers=1)
     insider = entered(server)
@@ -189,6 +184,7 @@ def test_a_first_visit_waits_for_the_disk_and_holds_up_nobody(troubled):
     assert server.admin().figures("hall").json()["active"] == 31
 
 
+@pytest.mark.local
 def test_visitors_who_hang_up_before_they_are_let_in_harm_nobody(troubled):
     server, disk = troubled("sync=always", workers=1)
     disk.set(fdatasync=200)

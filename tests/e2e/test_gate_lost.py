@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause
-"""Passes after a restart of an nginx that keeps no journal: the rooms know nobody any more, but the passes were signed."""
+"""Passes after everything was forgotten, by a restart of an nginx that keeps no journal or by a store that lost it all: the rooms
+know nobody any more, but the passes were signed."""
 
 import json
 import time
@@ -35,6 +36,7 @@ def server(weir, shop):
 def restart(server):
     """In a later second than any pass was given in: that is how the old ones are told from the new."""
     server.stop()
+    server.forget()
     second = int(time.time())
     wait_until(lambda: int(time.time()) > second, 3, "the next second")
     server.start()

@@ -18,6 +18,8 @@ from weirtest.daemon import Daemon
 from weirtest.disk import Disk
 from weirtest.journal import CLOSED, Journal
 
+pytestmark = pytest.mark.local
+
 JOURNAL = "weir_journal journal;"
 HALL = "rate=100000 burst=1000 seen_ttl_sec=300 max_active=100"
 LINE = "mode=hold seen_ttl_sec=300"

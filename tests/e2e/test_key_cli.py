@@ -15,6 +15,8 @@ import pytest
 from test_cli import assert_one_line, run
 from test_passes import ROOMS, SERVER, entered, hs256_key, jwks_of, status_at_gate, unbase64, verify_with_set
 
+pytestmark = pytest.mark.once
+
 A, B, C = (secrets.token_hex(32) for _ in range(3))
 
 

@@ -8,12 +8,11 @@ a status, a code, a header or a field; so does a documented answer that no call 
 import base64
 import json
 import re
-import signal
 from pathlib import Path
 
 import pytest
 from weirtest import Nginx, at_once, wait_until
-from weirtest.daemon import Daemon
+from weirtest.away import engine_away
 from weirtest.openapi import Document
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -90,20 +89,15 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def server_without_engine(tmp_path_factory):
-    """In the middle of an upgrade: the old nginx has the journal still, and the new one answers everything."""
-    server = Daemon(tmp_path_factory.mktemp("openapi") / "away", rooms=ROOMS, gate="held", server=SERVER, workers=1,
-                    http="weir_journal journal; upstream dead { server 127.0.0.1:1; } limit_req_zone $uri zone=none:1m rate=1r/m;")
-    [old_worker] = server.start().worker_pids()
-    server.begin_upgrade().send_signal(signal.SIGWINCH)
-    wait_until(lambda: not Path(f"/proc/{old_worker}").exists(), 20, "the end of the old worker")
-    yield server
-    server.stop()
+    with engine_away(tmp_path_factory.mktemp("openapi") / "away", rooms=ROOMS, gate="held", server=SERVER,
+                     http="upstream dead { server 127.0.0.1:1; } limit_req_zone $uri zone=none:1m rate=1r/m;") as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
 def full_server(tmp_path_factory):
     """The zone is full, and somebody in it has been called."""
-    server = Nginx(tmp_path_factory.mktemp("openapi") / "full", rooms={"held": "rate=0.001 burst=1"}, zone="800k rooms=1")
+    server = Nginx(tmp_path_factory.mktemp("openapi") / "full", rooms={"held": "rate=0.001 burst=1"}, zone="800k", rooms_max=1)
     server.start()
     server.called = server.api().ticket("held")
     join = ("POST", PREFIX + "join", {"event_id": "held"})
@@ -275,6 +269,7 @@ def test_an_answer_is_as_documented(server, call):
     DOCUMENT.assert_as_documented(DOCUMENT.operations()[method, path_of(name)], answer)
 
 
+@pytest.mark.local
 @pytest.mark.parametrize("call", CALLS_OF_A_FULL_SERVER, ids=name_of)
 def test_an_answer_of_a_full_server_is_as_documented(full_server, call):
     method, name, how, status, code = call

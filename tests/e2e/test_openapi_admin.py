@@ -97,8 +97,8 @@ EVERYWHERE = [(method, path.removeprefix(PREFIX), how, status, code)
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     server = Nginx(tmp_path_factory.mktemp("openapi") / "nginx", rooms={"held": "mode=hold", "now": "rate=100000"},
-                   zone="16m rooms=3", admin=["ops"], server=SERVER,
-                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m; weir_journal journal;"
+                   rooms_max=3, journal="journal", admin=["ops"], server=SERVER,
+                   http="limit_req_zone $request_method$uri zone=none:1m rate=1r/m;"
                         "upstream shop { server 127.0.0.1:1; weir_breaker; }")
     yield server.start()
     server.stop()

@@ -206,7 +206,7 @@ def test_an_idle_room_has_its_burst_and_no_more(server, scenes):
     scenes["idle"]
     history = History(server, "idle")
     history.assert_pace(Pace.of_rate(20, 4))
-    crowd_came = history.first_where(lambda moment: moment.issued == 2)
+    crowd_came = history.first_where(lambda moment: moment.issued >= 2)
     at_first = [moment for moment in history.moments if moment.clock == crowd_came.clock]
     assert at_first[-1].calls - 1 <= 4 and history.last.calls >= 5
 
@@ -406,7 +406,7 @@ def test_who_would_wait_too_long_is_told_when_to_come_back_and_then_joins(server
     assert refused.json()["error"]["retry_after"] == retry_after
     # 40 of the 50 wait after the burst, 10 of them may: the others take 15 s, from when they joined, and little is measured
     # yet. That 10 were called at once says nothing about how fast the others will be. (Failure 44)
-    assert 8 <= retry_after <= 21
+    assert 8 <= retry_after <= 30
     assert (halfway.status, halfway.error_code) == (429, "WAIT_TOO_LONG")
     assert returned.status == 202, returned
 
@@ -418,6 +418,13 @@ def gate_answers(server):
     """How the gate answers API calls without a pass, on connections to every worker."""
     answers = at_once(server.port, [("GET", "/seats", None, {"Accept": "application/json"})] * 64, 64)
     return {answer.status for answer in answers}
+
+
+def assert_gate_answers(server, expected):
+    """From the next request on, on every worker. A store's nodes ask it again after half a second."""
+    if server.store:
+        wait_until(lambda: gate_answers(server) == expected, 1, f"{expected} at the gate")
+    assert gate_answers(server) == expected
 
 
 def join_answers(server, room, people=32):
@@ -432,14 +439,14 @@ def test_an_open_room_lets_all_by_and_a_closed_one_says_not_now_from_the_next_re
     assert gate_answers(server) == {403}
 
     assert admin.patch("shop", mode="open").status == 200
-    assert gate_answers(server) == {200}
+    assert_gate_answers(server, {200})
     wait_until(lambda: api.status(waiting).json()["ready_for_entry"], 5, "the call of who stood in line")
     answers, codes = join_answers(server, "shop")
     assert codes == {(202, None)} and all(answer.json()["ready_for_entry"] for answer in answers)
     assert api.enter(answers[0].json()["waiting_token"]).status == 200
 
     assert admin.patch("shop", mode="closed").status == 200
-    assert gate_answers(server) == {403}
+    assert_gate_answers(server, {403})
     answers, codes = join_answers(server, "shop")
     assert codes == {(503, "ROOM_CLOSED")}
     assert all(int(answer.header("retry-after")) == answer.json()["error"]["retry_after"] > 0 for answer in answers)

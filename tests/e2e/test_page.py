@@ -10,6 +10,8 @@ from selenium.webdriver.common.by import By
 from weirtest import Nginx, free_port, wait_until
 from weirtest.browser import browser as start_browser
 
+pytestmark = pytest.mark.one_store
+
 ROOM = "concert"
 PAGE = f"/queue/{ROOM}"
 SHOP = """

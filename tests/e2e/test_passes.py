@@ -498,7 +498,7 @@ def test_the_lines_may_stand_before_the_secret_file(weir):
     conf = server.dir / "nginx.conf"
     key = key_file(server, "a.key", b"a" * 40)
     lines = f"weir_pass eddsa tier=1; weir_pass_key tier=2 file={key};"
-    conf.write_text(conf.read_text().replace("weir_zone", lines + " weir_zone", 1))
+    conf.write_text(conf.read_text().replace("weir_secret_file", lines + " weir_secret_file", 1))
     server.start()
     jwt.decode(entered(server)[2], b"a" * 40, algorithms=["HS256"])
     assert header_of(entered(server, "lobby")[2])["alg"] == "EdDSA"

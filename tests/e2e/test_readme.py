@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from weirtest.nginx import FOLDERS, module_path
+from weirtest.redis import Standalone
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text()
@@ -33,7 +34,7 @@ def replace_once(text, old, new):
     return text.replace(old, new)
 
 
-WHOLE, UPSTREAM, ROOM = re.findall(r"^```nginx\n(.*?)^```$", README, re.M | re.S)
+WHOLE, UPSTREAM, ROOM, STORE = re.findall(r"^```nginx\n(.*?)^```$", README, re.M | re.S)
 
 
 @pytest.fixture
@@ -62,11 +63,13 @@ def make_secret(server):
     subprocess.run(["sh", "-c", line], check=True, timeout=30)
 
 
+@pytest.mark.local
 def test_the_nginx_lines_are_accepted(pasted):
     accepted, said = pasted.check_conf()
     assert accepted, said
 
 
+@pytest.mark.local
 def test_the_nginx_lines_put_a_room_before_the_shop(pasted):
     visitor = pasted.start().api()
     browser = {"Accept": "text/html"}
@@ -80,6 +83,7 @@ def test_the_nginx_lines_put_a_room_before_the_shop(pasted):
     assert visitor.get("/queue/shop").status == 200
 
 
+@pytest.mark.local
 def test_the_breaker_as_shown_leaves_a_dead_shop_alone(weir):
     conf = replace_once(WHOLE, "http://127.0.0.1:8080;", "http://shop; proxy_read_timeout 5s;")
     server = paste(weir, replace_once(conf, "http {\n", "http {\n" + UPSTREAM))
@@ -93,10 +97,31 @@ def test_the_breaker_as_shown_leaves_a_dead_shop_alone(weir):
     assert 0 < int(answers[-1].header("retry-after")) <= 30
 
 
+@pytest.mark.local
 def test_the_room_that_follows_the_shop_as_shown_lets_people_in(weir):
     server = paste(weir, replace_once(WHOLE, "weir_room shop rate=50 max_active=1000;\n", ROOM))
     visitor = server.start().api()
     assert visitor.enter(visitor.ticket("shop")).status == 200
+
+
+@pytest.mark.once
+def test_two_servers_with_the_store_as_shown_share_a_room(weir):
+    password = secrets.token_hex(16)
+    with Standalone(password=password, requirepass=password) as store:
+        (store.only.folder / "redis.password").touch(mode=0o600)
+        (store.only.folder / "redis.password").write_text(password)
+        line = replace_once(STORE, "127.0.0.1:6379", store.only.address)
+        line = replace_once(line, "/etc/nginx/", f"{store.only.folder}/")
+        servers = [paste(weir, WHOLE) for _ in range(2)]
+        for server in servers:
+            conf = server.dir / "nginx.conf"
+            kept = re.search(r" *weir_zone .*\n *weir_journal .*\n", conf.read_text())[0]
+            conf.write_text(replace_once(conf.read_text(), kept, line))
+            (server.dir / "weir.secret").write_text((servers[0].dir / "weir.secret").read_text())
+            server.start()
+        token = servers[0].api().ticket("shop")
+        passes = [server.api().enter(token) for server in servers]
+        assert [answer.status for answer in passes] == [200, 200] and passes[0].body == passes[1].body
 
 
 def test_the_three_curl_lines_get_a_pass(weir):
@@ -161,6 +186,7 @@ def test_a_reload_with_a_new_module_file_keeps_the_line(weir, tmp_path):
     assert server.api().join("shop").json()["position_hint"] == 2
 
 
+@pytest.mark.once
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_link_leads_somewhere(document):
     links = re.findall(r"\]\(([^)\s]+)\)", document.read_text())
@@ -169,6 +195,7 @@ def test_every_link_leads_somewhere(document):
     assert not missing
 
 
+@pytest.mark.once
 def test_every_test_that_guarantees_names_exists():
     named = re.findall(r"`([^`\n]+)`", (ROOT / "docs" / "GUARANTEES.md").read_text())
     missing, text, tests = [], "", 0
@@ -184,6 +211,7 @@ def test_every_test_that_guarantees_names_exists():
     assert tests > 100
 
 
+@pytest.mark.once
 def test_every_source_file_is_on_the_map():
     """A row names files of one folder, which its first name says: `journal/frame`, `log`."""
     text = (ROOT / "docs" / "ARCHITECTURE.md").read_text()

@@ -81,6 +81,7 @@ def test_a_ticket_and_a_pass_of_before_a_restart_are_over(weir):
     line = [person.ticket("hall"), *tickets(server, "hall", 3)]
     assert person.enter(line[0]).status == 200
     server.stop()
+    server.forget()
     server.start()
     assert place_of(server.api().ticket("hall")).count == 1
     for token in line:

@@ -12,6 +12,7 @@ from weirtest import at_once, free_port, wait_until
 from weirtest.breaker import BREAKER, CALM, LAVISH, breaker, front, is_refusal, open_it, shop, statuses  # noqa: F401
 from weirtest.sick_shop import answer, drop, first, hang, status
 
+pytestmark = pytest.mark.one_store
 
 SLOW = "location /slow/ { proxy_read_timeout 500ms; proxy_pass http://shop; }"
 

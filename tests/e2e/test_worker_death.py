@@ -7,9 +7,12 @@ The people check all that they are told (weirtest/hall.py). (Failure N: see the 
 import os
 import random
 
+import pytest
 from weirtest import hall, wait_until
 from weirtest.hall import Crowd
 from weirtest.locks import kill_inside
+
+pytestmark = pytest.mark.local
 
 IS_ASAN = os.environ.get("WEIR_VARIANT") == "asan"
 KILLS = int(os.environ.get("WEIR_KILLS", "12" if IS_ASAN else "50"))

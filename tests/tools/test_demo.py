@@ -10,6 +10,7 @@ import subprocess
 import pytest
 from demo import ROOT
 from weirtest import Api, wait_until
+from weirtest.redis import Standalone
 
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 
@@ -47,6 +48,21 @@ def test_it_makes_an_admin_token_and_the_operators_lines_work(demo):
     assert pasted.returncode == 0, pasted.stderr
     assert "1 room" in pasted.stdout and "concert: rate 5" in pasted.stdout
     assert 'weir: admin "demo" changed room "concert": rate 1 -> 5' in (running.data / "logs/error.log").read_text()
+
+
+def test_a_redis_keeps_its_room_if_it_is_told_so(demo):
+    with Standalone() as store:
+        running = demo(STORE=store.url).wait_for_banner()
+        Api(running.port).ticket("concert")
+        assert store.only("ZCARD", "queue:event:{concert}") > 0
+        assert not (running.data / "journal").exists()
+
+
+def test_a_redis_that_is_not_there_is_named_as_the_reason(demo):
+    running = demo(STORE="redis://127.0.0.1:1")
+    assert running.wait_for_end() != 0
+    assert "weir_store cannot serve: The server cannot be reached." in running.said()
+    wait_until(lambda: not running.members(), 10, "the end of all that it started")
 
 
 def test_a_visitor_sees_the_line_move_and_gets_in_within_half_a_minute(demo):

@@ -27,20 +27,21 @@ def write_script(path, text):
 
 @pytest.fixture
 def machine(tmp_path):
-    """A copy of the script on a machine where wrk is missing and apt-get does what a test says, in `calls`."""
+    """A copy of the script on a machine where wrk and valkey-server are missing and apt-get does what a test says, in `calls`."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(ROOT / "scripts" / "install-deps", tmp_path / "scripts")
     bin = tmp_path / "bin"
     bin.mkdir()
-    write_script(bin / "dpkg-query", '[ "$4" != wrk ] && printf installed')
-    write_script(bin / "apt-cache", "exit 0")
+    write_script(bin / "dpkg-query", '[ "$4" != wrk ] && [ "$4" != valkey-server ] && printf installed')
     write_script(bin / "sudo", 'exec "$@"')
     calls = tmp_path / "calls"
 
-    def install(apt_get):
+    def install(apt_get, target="bench", apt_cache="exit 0"):
+        calls.touch()
+        write_script(bin / "apt-cache", apt_cache)
         write_script(bin / "apt-get", f'echo "$@" >> {calls}\n{apt_get}')
         env = dict(os.environ, PATH=f"{bin}:{os.environ['PATH']}")
-        done = run(tmp_path / "scripts" / "install-deps", "bench", env=env)
+        done = run(tmp_path / "scripts" / "install-deps", target, env=env)
         return done, calls.read_text().splitlines()
 
     return install
@@ -69,6 +70,17 @@ def test_install_deps_fails_with_one_clear_sentence(machine):
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1
     assert done.stderr.startswith("install-deps: apt-get could not install: wrk")
+
+
+@pytest.mark.parametrize("apt_get, apt_cache, stdout, stderr", [
+    ("exit 0", "exit 0", "Installing Debian packages: valkey-server\n", ""),
+    ("exit 100", "exit 0", "Installing Debian packages: valkey-server\n", "install-deps: going on without valkey-server: "),
+    ("exit 100", "exit 100", "", ""),
+])
+def test_install_deps_goes_on_without_what_is_only_of_use(machine, apt_get, apt_cache, stdout, stderr):
+    done, _ = machine(apt_get, "test", apt_cache)
+    assert (done.returncode, done.stdout) == (0, stdout)
+    assert done.stderr.startswith(stderr) and bool(done.stderr) == bool(stderr)
 
 
 # --- check-layers

@@ -17,10 +17,14 @@ from pathlib import Path
 from .admin import Admin
 from .api import Api
 from .http import Client
+from .port import free_port
+from .redis_account import Account
+from .redis_pool import pool
 from .wait import wait_until
 
 NGINX = "/usr/sbin/nginx"
 START_TIMEOUT_SEC = 20
+STORE_TIMEOUT = "5s"  # longer than the default: on a busy machine a store may have to wait for its turn
 
 # Where nginx writes, of what an http block names.
 FOLDERS = """\
@@ -93,31 +97,29 @@ def module_path():
     return path
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Nginx:
     """
     rooms     {name: "key=value …"} of weir_room lines
     gate      room that the catch-all location is gated by; None leaves it out
-    zone      arguments of weir_zone
+    zone      size of weir_zone
+    store     arguments of weir_store, where no zone is wanted; not said, WEIR_STORE decides (redis_pool.py)
+    journal   arguments of weir_journal, where there is a zone
+    rooms_max that there may be, where it is not the default
     auto      weir_rooms auto instead of listed
     http, server, main, events, listen, shop   further configuration, as text, at its place
     module    path of the module, if not the one under test
     admin     names of operators, each of which gets a token; without any the operator's API is off
     api       False leaves the API, health and page locations out of the server
+    secret    text of the secret file, where several servers are to share one
     user      whom the workers run as, where root runs the tests; root if not said
     preload   library that is loaded before all others; env   further environment
     """
 
     daemon = "off"
 
-    def __init__(self, folder, rooms=None, gate=None, zone="32m", auto=False, workers=2, http="", server="", main="",
-                 events="", listen="", shop=SHOP, api=True, log_level="info", module=None,
-                 admin=(), user="root", preload=None, env=None):
+    def __init__(self, folder, rooms=None, gate=None, zone="32m", store=None, journal=None, rooms_max=None, auto=False, workers=2,
+                 http="", server="", main="", events="", listen="", shop=SHOP, api=True, log_level="info", module=None,
+                 admin=(), secret=None, user="root", preload=None, env=None):
         self.dir = Path(folder)
         self.dir.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
@@ -131,12 +133,17 @@ class Nginx:
         self.killed = set()
         self.expected = []
         self.secret_file = self.dir / "secret"
-        self.write_secret(f"1 {secrets.token_hex(32)}\n")
+        self.write_secret(secret or f"1 {secrets.token_hex(32)}\n")
         self.admin_token_file = self.dir / "admin-token"
         self.admin_tokens = {name: secrets.token_hex(32) for name in admin}
         self.write_admin_tokens()
-        self.parts = dict(rooms=rooms or {}, gate=gate, zone=zone, auto=auto, http=http, server=server, main=main,
-                          events=events, listen=listen, shop=shop, api=api, log_level=log_level)
+        self.account = None  # of a store, where everything is to be told (history.py)
+        self.store = None if store else pool.take()
+        if self.store:
+            store = f"{self.store.directive} timeout={STORE_TIMEOUT}"
+        self.parts = dict(rooms=rooms or {}, gate=gate, zone=zone, store=store, journal=journal, rooms_max=rooms_max, auto=auto,
+                          http=http, server=server, main=main, events=events, listen=listen, shop=shop, api=api,
+                          log_level=log_level)
         self.write_conf()
 
     # --- configuration
@@ -154,8 +161,10 @@ class Nginx:
     def write_conf(self, **changed):
         """Writes nginx.conf; what is named replaces what the server was made with."""
         parts = self.parts = dict(self.parts, **changed)
+        most = f" rooms={parts['rooms_max']}" if parts["rooms_max"] else ""
         http = [
-            f"weir_zone {parts['zone']};",
+            f"weir_store {parts['store']}{most};" if parts["store"] else f"weir_zone {parts['zone']}{most};",
+            *([f"weir_journal {parts['journal']};"] if parts["journal"] and not parts["store"] else []),
             f"weir_secret_file {self.secret_file};",
             f"weir_rooms {'auto' if parts['auto'] else 'listed'};",
             *(f"weir_room {name} {settings};" for name, settings in parts["rooms"].items()),
@@ -194,6 +203,8 @@ class Nginx:
     # --- life
 
     def start(self):
+        if self.store and self.parts["log_level"] == "debug_core" and not self.account:
+            self.account = Account(self.store)
         with open(self.dir / "stderr.log", "ab") as stderr:
             self.process = subprocess.Popen(
                 self._command(), env=self._env(), cwd=self.dir, stdin=subprocess.DEVNULL, stdout=stderr, stderr=stderr,
@@ -224,6 +235,8 @@ class Nginx:
                 self.kill()
                 raise AssertionError("nginx did not end within 20 s of SIGTERM\n" + self.log_tail()) from None
         self.process = None
+        if self.account:
+            self.account.close()
         trouble = self.trouble()
         assert not trouble, "in nginx's log:\n" + "\n".join(trouble)
 
@@ -236,6 +249,11 @@ class Nginx:
         self.process.wait()
         wait_until(lambda: not _kill_group(group), 20, "the end of every process")
         self.process = None
+
+    def forget(self):
+        """While it is stopped: what a zone forgets by that, a store forgets now."""
+        if self.store:
+            self.store.wipe()
 
     def send(self, number):
         self.process.send_signal(number)
