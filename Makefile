@@ -118,9 +118,9 @@ test: ## every test; the last line is `N passed, N failed`
 	@scripts/install-deps test
 	@$(PYTHON) tests/run all
 
-conformance: ## end-to-end tests in a zone and on each arrangement of Redis and Valkey: BACKENDS="standalone cluster"
+conformance: ## end-to-end tests in a zone and on each arrangement of Redis and Valkey: BACKENDS="standalone cluster" FILES=tests/e2e/test_api.py
 	@scripts/install-deps test
-	@BACKENDS='$(BACKENDS)' $(PYTHON) tests/run conformance
+	@BACKENDS='$(BACKENDS)' $(PYTHON) tests/run conformance $(FILES)
 
 asan: ## unit, fuzz corpus and end-to-end tests with address and undefined-behaviour sanitizers
 	@scripts/install-deps test

@@ -9,7 +9,7 @@
 #include "nginx/reply.h"
 #include "nginx/text.h"
 
-#define TRIES_MAX    256 /* each time somebody else's change went through */
+#define TRIES_MAX    100000 /* each time somebody else's change went through: one of many may lose often */
 #define REASON_BYTES 320
 
 static enum admin_next room_tell(ngx_http_request_t *r, struct admin_state *state);

@@ -32,6 +32,7 @@ enum store_lane { STORE_LANE_MAIN, STORE_LANE_CONFIRMED, STORE_LANE_SCOUT };
 
 struct store_order {
     uint16_t slot;
+    bool needs_map; /* it waits while the map is not whole: what it says depends on who the primaries are */
     enum store_lane lane;
     struct span bytes; /* a whole command in RESP, which lives until `done` */
     /*
@@ -39,7 +40,6 @@ struct store_order {
      * moves gets the same bytes.) False: no memory. NULL: the bytes are for anybody.
      */
     bool (*write)(struct store_order *order, const char *run_id);
-    bool needs_map; /* it waits while the map is not whole: what it says depends on who the primaries are */
     uint64_t deadline_ms;
     /* Once, perhaps before store_send returns. LINK_UNSENT: it did nothing, anywhere: its time is over, or there was no room. */
     void (*done)(struct store_order *order, enum link_outcome outcome, const redisReply *reply);

@@ -82,6 +82,7 @@ def test_two_thousand_at_once_get_the_places_1_to_2000_and_are_called_in_that_or
     waiting = {place_of(answer.json()["waiting_token"]).count: answer.json()["waiting_token"] for answer in answers}
     with Watch(lambda: primary_of(store, "crowd"), "crowd") as watch:
         assert_called_in_order(nodes, waiting)
+        wait_until(lambda: watch.last.calls >= people, 5, "a look after the last call")
     watch.assert_pace(rate, burst)
     assert watch.last.calls == people
 

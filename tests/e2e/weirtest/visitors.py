@@ -25,7 +25,7 @@ from .ticket import place_of
 from .wait import wait_until
 
 ROOM = "hall"
-MAX_ACTIVE, RATE, BURST = 10, 15, 5  # so that at times the slots are short, and at times the pace
+MAX_ACTIVE, RATE, BURST = 6, 15, 5  # so that at times the slots are short, and at times the pace
 ARRIVE_SEC, SESSION_SEC = 3, 60
 SETTINGS = (f"rate={RATE} burst={BURST} max_active={MAX_ACTIVE} seen_ttl_sec=300 "
             f"arrive_ttl_sec={ARRIVE_SEC} session_ttl_sec={SESSION_SEC}")
