@@ -245,7 +245,7 @@ def test_a_changed_password_is_used_without_a_reload(weir, tmp_path):
         wait_refused(server, "does not take the store's user and password")
         path.write_text(new)
         wait_ready(server)
-        assert server.api().join("hall").status == 202
+        wait_until(lambda: server.api().join("hall").status == 202, 15, "a ticket, of any worker")
         assert PASSWORD not in server.log() and new not in server.log()
 
 
