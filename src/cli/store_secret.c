@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* The server's rule for the file: its group may read it, for workers are seldom its owner, and nobody else. */
+/* The rule for the file is the one that nginx goes by (store_url.h): what this command can use, a worker can. */
 #include "cli/store_secret.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#define FILE_MAX (STORE_TEXT_MAX + 2) /* and a line end */
 
 static const char *file_read(const char *path, struct store_text *out);
 static const char *file_take(int fd, struct store_text *out);
@@ -38,18 +36,15 @@ static const char *file_read(const char *path, struct store_text *out)
 
 static const char *file_take(int fd, struct store_text *out)
 {
-    struct stat info;
-    char text[FILE_MAX];
-    if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode))
-        return "The store's password file is not a regular file.";
-    if ((info.st_mode & 0027) != 0)
-        return "The store's password file can be read by everybody, or written by others than its owner: "
-               "chmod 640 it.";
-    if (info.st_size > FILE_MAX)
-        return "The store's password file is longer than a password can be.";
+    struct stat info = {.st_mode = 0};
+    char text[STORE_PASSWORD_FILE_MAX];
+    bool is_regular = fstat(fd, &info) == 0 && S_ISREG(info.st_mode);
+    const char *refusal = store_password_file_refusal(is_regular, info.st_mode, (uint64_t)info.st_size);
+    if (refusal != NULL)
+        return refusal;
     ssize_t len = read(fd, text, sizeof(text));
-    const char *refusal = len < 0 ? "The store's password file cannot be read."
-                                  : store_password_read((struct span){text, (size_t)len}, out);
+    refusal = len < 0 ? "The store's password file cannot be read."
+                      : store_password_read((struct span){text, (size_t)len}, out);
     explicit_bzero(text, sizeof(text));
     return refusal;
 }

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * A file is read by whoever connects, so that a changed password is used without a reload: by a worker, whose user is seldom the
- * owner. So its group may read it, unlike other private files here.
- */
+/* A file is read by whoever connects, so that a changed password is used without a reload. */
 #include "nginx/store_secret.h"
-
-#define FILE_MAX (STORE_TEXT_MAX + 2) /* and a line end */
 
 static ngx_int_t variable_take(ngx_conf_t *cf, struct store_login *login);
 static ngx_int_t file_check(ngx_conf_t *cf, struct store_login *login);
@@ -77,18 +72,16 @@ static const char *file_read(const char *path, struct store_text *out)
 
 static const char *file_take(ngx_fd_t fd, struct store_text *out)
 {
-    ngx_file_info_t info;
-    char text[FILE_MAX];
-    if (ngx_fd_info(fd, &info) == NGX_FILE_ERROR || !ngx_is_file(&info))
-        return "The store's password file is not a regular file.";
-    if (ngx_file_access(&info) & 0027)
-        return "The store's password file can be read by everybody, or written by others than its owner: "
-               "chmod 640 it.";
-    if (ngx_file_size(&info) > FILE_MAX)
-        return "The store's password file is longer than a password can be.";
+    ngx_file_info_t info = {.st_mode = 0};
+    char text[STORE_PASSWORD_FILE_MAX];
+    bool is_regular = ngx_fd_info(fd, &info) != NGX_FILE_ERROR && ngx_is_file(&info);
+    const char *refusal =
+        store_password_file_refusal(is_regular, ngx_file_access(&info), (uint64_t)ngx_file_size(&info));
+    if (refusal != NULL)
+        return refusal;
     ssize_t len = ngx_read_fd(fd, text, sizeof(text));
-    const char *refusal = len < 0 ? "The store's password file cannot be read."
-                                  : store_password_read((struct span){text, (size_t)len}, out);
+    refusal = len < 0 ? "The store's password file cannot be read."
+                      : store_password_read((struct span){text, (size_t)len}, out);
     ngx_explicit_memzero(text, sizeof(text));
     return refusal;
 }

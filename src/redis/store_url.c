@@ -445,6 +445,17 @@ const char *store_password_read(struct span text, struct store_text *out)
     return NULL;
 }
 
+const char *store_password_file_refusal(bool is_regular, uint32_t mode, uint64_t bytes)
+{
+    if (!is_regular)
+        return "The store's password file is not a regular file.";
+    if ((mode & 0027) != 0)
+        return "The store's password file can be read by everybody, or written by others than its owner: "
+               "chmod 640 it.";
+    return bytes > STORE_PASSWORD_FILE_MAX ? "The store's password file is longer than a password can be."
+                                           : NULL;
+}
+
 void store_url_forget(struct store_url *url)
 {
     explicit_bzero(url, sizeof(*url));

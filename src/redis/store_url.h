@@ -78,6 +78,13 @@ size_t store_url_print(const struct store_url *url, char out[STORE_PRINTED_MAX])
  */
 const char *store_password_read(struct span text, struct store_text *out);
 
+/*
+ * Why the file is not one to take a password from: a constant sentence, or NULL. Its group may read it, unlike other private files
+ * here: a worker is seldom its owner, and reads it anew for each connection. `mode` is as chmod writes it.
+ */
+#define STORE_PASSWORD_FILE_MAX (STORE_TEXT_MAX + 2) /* and a line end */
+const char *store_password_file_refusal(bool is_regular, uint32_t mode, uint64_t bytes);
+
 /* Overwrites every secret, for good. */
 void store_url_forget(struct store_url *url);
 
