@@ -9,6 +9,7 @@ from collections import Counter, deque
 
 import pytest
 from weirtest import Caller, Nginx, Person, at_once, place_of, wait_until
+from weirtest.order import assert_called_in_order
 
 JOIN = "/api/v1/queue/join"
 ENTER = "/api/v1/queue/enter"
@@ -71,27 +72,7 @@ def test_two_thousand_at_once_get_the_places_1_to_2000_and_are_called_in_that_or
     server.write_conf(rooms={"crowd": "rate=500 burst=50 max_active=0 seen_ttl_sec=300"})
     server.reload()
     by_count = {place.count: token for place, token in zip(places, tokens)}
-    assert_called_in_order(server, by_count)
-
-
-def assert_called_in_order(server, waiting):
-    """Asks everybody, last place first, again and again, and lets in who was called.
-
-    Nobody leaves, so once somebody was seen called, everybody asked later who stands before them must have been, too.
-    """
-    api, shown = server.api(), dict.fromkeys(waiting, len(waiting))
-    while waiting:
-        called = 0
-        for count in sorted(waiting, reverse=True):
-            answer = api.status(waiting[count])
-            assert answer.status == 200, answer
-            standing = answer.json()
-            assert not called or standing["ready_for_entry"], f"{called} was called and {count}, before them, was not"
-            assert standing["position"] <= shown[count], f"the position of {count} rose from {shown[count]}: {standing}"
-            shown[count] = standing["position"]
-            if standing["ready_for_entry"]:
-                called = max(called, count)
-                assert api.enter(waiting.pop(count)).status == 200
+    assert_called_in_order([server], by_count)
 
 
 # --- one person, many requests

@@ -11,6 +11,7 @@ import pytest
 
 from weirtest import at_once, place_of, visitors, wait_until
 from weirtest.nodes import Nodes
+from weirtest.order import assert_called_in_order
 from weirtest.redis import Cluster, Standalone
 from weirtest.visitors import Visitors
 from weirtest.watch import Watch
@@ -85,26 +86,6 @@ def test_two_thousand_at_once_get_the_places_1_to_2000_and_are_called_in_that_or
         wait_until(lambda: watch.last.calls >= people, 5, "a look after the last call")
     watch.assert_pace(rate, burst)
     assert watch.last.calls == people
-
-
-def assert_called_in_order(nodes, waiting):
-    """Asks everybody, last place first, each time another node, and lets in who was called.
-
-    Nobody leaves, so once somebody was seen called, everybody asked later who stands before them must have been, too.
-    """
-    apis, shown = itertools.cycle([node.api() for node in nodes]), dict.fromkeys(waiting, len(waiting))
-    while waiting:
-        called = 0
-        for count in sorted(waiting, reverse=True):
-            answer = next(apis).status(waiting[count])
-            assert answer.status == 200, answer
-            standing = answer.json()
-            assert not called or standing["ready_for_entry"], f"{called} was called and {count}, before them, was not"
-            assert standing["position"] <= shown[count], f"the position of {count} rose from {shown[count]}: {standing}"
-            shown[count] = standing["position"]
-            if standing["ready_for_entry"]:
-                called = max(called, count)
-                assert next(apis).enter(waiting.pop(count)).status == 200
 
 
 def test_512_at_once_against_100_slots_are_exactly_100_inside(store, nodes):
