@@ -666,6 +666,13 @@ bool room_is_at_rest(const struct room *room)
 
 /* ---- looking at it ---- */
 
+static uint32_t last_called(const struct room *room)
+{
+    uint32_t base = room->epoch[room->epochs - 1].base;
+
+    return room->last_called > base ? room->last_called - base : 0;
+}
+
 struct figures room_figures(const struct room *room)
 {
     struct figures figures = {
@@ -675,7 +682,7 @@ struct figures room_figures(const struct room *room)
         .calls = room->calls,
         .refunds = room->refunds,
         .keys_dropped = room->keys.dropped,
-        .last_called = room->last_called,
+        .last_called = last_called(room),
         .eta_checked = room->estimate.checked,
         .eta_kept = room->estimate.kept,
         .newcomer_eta_sec = standing_eta_of_newcomer(room).sec,

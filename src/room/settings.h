@@ -17,7 +17,7 @@
             "(joins are refused)")                                                                          \
     SETTING("preset", preset, PRESET, 0, PRESET_COUNT - 1, PRESET_PLAIN,                                    \
             "starting values by kind of room: `plain`, `queue`, `hall`, `lobby`, `concert`; what is set "   \
-            "beside it wins")                                                                               \
+            "beside it wins. In `hall` and `lobby` how often people ask follows from their position")       \
     SETTING("max_active", max_active, WHOLE, 0, 100000000, 1000,                                            \
             "slots: people called, entered and active at the same time; 0 = no limit")                      \
     SETTING("rate", rate_milli, MILLI, 1, 100000000, 50000,                                                 \

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* What the clients of halls and lobbies need of a room: tickets by their holder, and the poll intervals they know. */
+#include "rig.h"
+
+#include <string.h>
+
+static struct settings settings_of(const char *preset, const char *mode)
+{
+    struct settings settings = settings_default();
+    struct setting_change changes[] = {{SPAN("preset"), span_of(preset)}, {SPAN("mode"), span_of(mode)}};
+    char reason[256];
+
+    assert_true(settings_apply(&settings, changes, 2, reason, sizeof(reason)));
+    return settings;
+}
+
+static struct place held_by(uint64_t who)
+{
+    return (struct place){.holder = holder_of(who)};
+}
+
+/* ---- by holder ---- */
+
+static void a_holder_without_a_ticket_is_not_found(void **state)
+{
+    struct rig rig = rig_new(64, NULL);
+    struct place nobody = held_by(1);
+    struct enter enter = {.place = nobody, .key_id = 1, .wall_sec = 1000};
+    struct standing standing;
+
+    (void)state;
+    rig_place(&rig, 2);
+    assert_int_equal(room_status(rig.room, &nobody, &standing), ERROR_TOKEN_NOT_FOUND);
+    assert_int_equal(room_heartbeat(rig.room, &nobody, &standing), ERROR_TOKEN_NOT_FOUND);
+    assert_int_equal(room_look(rig.room, &nobody, &standing), ERROR_TOKEN_NOT_FOUND);
+    assert_int_equal(room_enter(rig.room, &enter, &standing), ERROR_TOKEN_NOT_FOUND);
+    assert_int_equal(room_leave(rig.room, &nobody), ERROR_TOKEN_NOT_FOUND);
+    assert_int_equal(room_session_touch(rig.room, &nobody), ERROR_TOKEN_NOT_FOUND);
+    rig_free(&rig);
+}
+
+static void a_holder_is_told_entered_and_gone_like_their_ticket(void **state)
+{
+    struct rig rig = rig_new(64, NULL);
+    struct place place = rig_place(&rig, 1), mine = held_by(1);
+    struct enter enter = {.place = mine, .key_id = 1, .wall_sec = 1000};
+    struct standing standing;
+
+    (void)state;
+    assert_int_equal(room_status(rig.room, &mine, &standing), ERROR_NONE);
+    assert_int_equal(standing.place.epoch, place.epoch);
+    assert_int_equal(standing.place.count, place.count);
+    assert_int_equal(room_enter(rig.room, &enter, &standing), ERROR_NONE);
+    assert_int_equal(rig_state(&rig, &place), TICKET_ENTERED);
+    assert_int_equal(room_session_touch(rig.room, &mine), ERROR_NONE);
+    assert_int_equal(rig_state(&rig, &place), TICKET_ACTIVE);
+    assert_int_equal(room_leave(rig.room, &mine), ERROR_NONE);
+    assert_int_equal(rig_state(&rig, &place), TICKET_DONE);
+    assert_int_equal(room_status(rig.room, &mine, &standing), ERROR_TOKEN_NOT_FOUND);
+    rig_free(&rig);
+}
+
+static void a_holder_who_is_away_stands_again_at_their_place(void **state)
+{
+    struct settings settings = settings_of("hall", "hold");
+    struct rig rig = rig_new(64, &settings);
+    struct place place = rig_place(&rig, 1), mine = held_by(1);
+    struct standing standing;
+
+    (void)state;
+    rig_pass(&rig, 20000);
+    assert_int_equal(rig_state(&rig, &place), TICKET_AWAY);
+    assert_int_equal(room_status(rig.room, &mine, &standing), ERROR_NONE);
+    assert_int_equal(rig_state(&rig, &place), TICKET_WAITING);
+    rig_free(&rig);
+}
+
+/* ---- polls ---- */
+
+/* The interval that somebody is told with so many ahead of them. */
+static uint32_t poll_behind(struct rig *rig, uint32_t ahead)
+{
+    struct standing standing;
+    uint32_t waiting = (uint32_t)room_figures(rig->room).in_state[TICKET_WAITING];
+
+    for (; waiting < ahead; waiting++)
+        assert_int_equal(rig_join(rig, waiting + 1, &standing), ERROR_NONE);
+    assert_int_equal(rig_join(rig, waiting + 1, &standing), ERROR_NONE);
+    assert_int_equal(standing.position, ahead + 1);
+    return standing.next_poll_sec;
+}
+
+static void those_in_a_hall_ask_by_their_position(void **state)
+{
+    struct settings settings = settings_of("hall", "hold");
+    struct rig rig = rig_new(4096, &settings);
+
+    (void)state;
+    assert_int_equal(poll_behind(&rig, 0), 1);
+    assert_int_equal(poll_behind(&rig, 999), 1);
+    assert_int_equal(poll_behind(&rig, 1000), 5);
+    assert_int_equal(poll_behind(&rig, 4999), 5);
+    assert_int_equal(poll_behind(&rig, 5000), 10);
+    assert_int_equal(poll_behind(&rig, 9999), 10);
+    assert_int_equal(poll_behind(&rig, 10000), 30);
+    assert_int_equal(poll_behind(&rig, 99999), 30);
+    assert_int_equal(poll_behind(&rig, 100000), 60);
+    rig_free(&rig);
+}
+
+static void those_in_a_lobby_ask_by_how_many_are_ahead(void **state)
+{
+    struct settings settings = settings_of("lobby", "hold");
+    struct rig rig = rig_new(1024, &settings);
+
+    (void)state;
+    assert_int_equal(poll_behind(&rig, 0), 2);
+    assert_int_equal(poll_behind(&rig, 500), 2);
+    assert_int_equal(poll_behind(&rig, 501), 5);
+    assert_int_equal(poll_behind(&rig, 2000), 5);
+    assert_int_equal(poll_behind(&rig, 2001), 10);
+    assert_int_equal(poll_behind(&rig, 10000), 10);
+    assert_int_equal(poll_behind(&rig, 10001), 15);
+    rig_free(&rig);
+}
+
+static void who_asks_as_told_is_there(void **state)
+{
+    struct settings settings = settings_of("lobby", "hold");
+    struct rig rig = rig_new(1024, &settings);
+    struct standing standing;
+
+    (void)state;
+    assert_int_equal(poll_behind(&rig, 10001), 15);
+    struct place last = held_by(10002);
+    rig_pass(&rig, 44000); /* three of the intervals they were told, and not seen_ttl_sec alone */
+    assert_int_equal(room_look(rig.room, &last, &standing), ERROR_NONE);
+    assert_int_equal(standing.state, TICKET_WAITING);
+    rig_pass(&rig, 2000);
+    assert_int_equal(room_look(rig.room, &last, &standing), ERROR_NONE);
+    assert_int_equal(standing.state, TICKET_AWAY);
+    rig_free(&rig);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_holder_without_a_ticket_is_not_found),
+        cmocka_unit_test(a_holder_is_told_entered_and_gone_like_their_ticket),
+        cmocka_unit_test(a_holder_who_is_away_stands_again_at_their_place),
+        cmocka_unit_test(those_in_a_hall_ask_by_their_position),
+        cmocka_unit_test(those_in_a_lobby_ask_by_how_many_are_ahead),
+        cmocka_unit_test(who_asks_as_told_is_there),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
