@@ -18,6 +18,7 @@
 
 static bool headers_try(ngx_http_request_t *r, struct gate *gate);
 static bool cookies_try(ngx_http_request_t *r, struct gate *gate);
+static bool client_cookies_try(ngx_http_request_t *r, struct gate *gate);
 static bool given_try(ngx_http_request_t *r, struct gate *gate);
 static bool token_try(ngx_http_request_t *r, struct gate *gate, struct span token);
 static bool token_read(ngx_http_request_t *r, struct gate *gate, struct span token, struct pass_claims *out);
@@ -39,7 +40,7 @@ void gate_passes_find(ngx_http_request_t *r, struct gate *gate)
         gate->passes.count = 0;
 }
 
-/* This and the next four: false if two passes contradict each other. */
+/* This and the next five: false if two passes contradict each other. */
 static bool headers_try(ngx_http_request_t *r, struct gate *gate)
 {
     const struct sent *sent = &request_of(r)->sent;
@@ -63,6 +64,20 @@ static bool cookies_try(ngx_http_request_t *r, struct gate *gate)
         struct span name = pass_cookie_name(gate->rooms[i], memory);
         walk = (struct cookie_walk){0};
         while (request_cookie_next(request, name, &walk, &cookie))
+            if (!token_try(r, gate, cookie))
+                return false;
+    }
+    return client_cookies_try(r, gate);
+}
+
+/* What clients of a lobby and of a hall set themselves, for whichever event they came to last. */
+static bool client_cookies_try(ngx_http_request_t *r, struct gate *gate)
+{
+    static const struct span names[] = {SPAN("urr-entry-token"), SPAN("urr-vwr-token")};
+    struct span cookie;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct cookie_walk walk = {0};
+        while (request_cookie_next(request_of(r), names[i], &walk, &cookie))
             if (!token_try(r, gate, cookie))
                 return false;
     }

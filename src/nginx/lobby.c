@@ -6,6 +6,7 @@
  */
 #include "nginx/lobby.h"
 
+#include "base/room_id.h"
 #include "engine/place.h"
 #include "nginx/gate_state.h"
 #include "nginx/reply.h"
@@ -21,7 +22,7 @@ struct lobby {
     char name[ROOM_ID_MAX];
 };
 
-static const struct span prefix = SPAN(LOBBY_PREFIX);
+static const struct span prefix = SPAN(ROOM_LOBBY_PREFIX);
 
 static void lobby_name(struct lobby *lobby, struct span room);
 static void lobby_go_on(ngx_http_request_t *r);
@@ -79,7 +80,7 @@ static void lobby_name(struct lobby *lobby, struct span room)
 
 bool lobby_stands_before(ngx_http_request_t *r, struct span room)
 {
-    bool is_lobby = room.len >= prefix.len && memcmp(room.data, prefix.data, prefix.len) == 0;
+    bool is_lobby = room_id_event(room).data != NULL;
     return conf_loc(r)->lobby.len > 0 && !is_lobby && prefix.len + room.len <= ROOM_ID_MAX;
 }
 

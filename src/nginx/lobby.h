@@ -9,8 +9,6 @@
 
 #include "nginx/conf.h"
 
-#define LOBBY_PREFIX "lobby:"
-
 char *lobby_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
 /*
