@@ -18,7 +18,6 @@ static enum error join_prepare(ngx_http_request_t *r, struct queue_state *state,
                                struct span label);
 static ngx_int_t join_headers(ngx_http_request_t *r, struct queue_state *state);
 static ngx_buf_t *join_body(ngx_http_request_t *r);
-static size_t join_ticket(ngx_http_request_t *r, char out[TICKET_TOKEN_MAX]);
 
 enum error join_ask(ngx_http_request_t *r, struct queue_state *state)
 {
@@ -87,7 +86,7 @@ static ngx_buf_t *join_body(ngx_http_request_t *r)
 {
     const struct standing *standing = queue_standing(r);
     char token[TICKET_TOKEN_MAX];
-    size_t len = join_ticket(r, token);
+    size_t len = queue_ticket_write(r, request_of(r)->call.engine.room, standing, token);
     ngx_buf_t *body = reply_buffer(r, len + 160);
     if (body == NULL)
         return NULL;
@@ -104,9 +103,9 @@ static ngx_buf_t *join_body(ngx_http_request_t *r)
 }
 
 /* Signed by the key that signed it first, so that a repeat is the same token; by today's key once that one is gone. */
-static size_t join_ticket(ngx_http_request_t *r, char out[TICKET_TOKEN_MAX])
+size_t queue_ticket_write(ngx_http_request_t *r, struct span room, const struct standing *standing,
+                          char out[TICKET_TOKEN_MAX])
 {
-    const struct standing *standing = queue_standing(r);
     struct keyring *keys = conf_main(r)->keys;
     struct ticket_claims claims = {
         .key_id = keyring_has(keys, standing->key_id) ? standing->key_id : keyring_signing_id(keys),
@@ -115,7 +114,7 @@ static size_t join_ticket(ngx_http_request_t *r, char out[TICKET_TOKEN_MAX])
         .count = standing->place.count,
         .issued_sec = standing->issued_sec,
         .holder = standing->place.holder,
-        .room = request_of(r)->call.engine.room,
+        .room = room,
     };
     return ticket_sign(keys, &claims, out);
 }
