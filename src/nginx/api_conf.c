@@ -44,6 +44,7 @@ static bool family_read(struct span word, ngx_uint_t *family)
     } families[] = {
         {SPAN("queue"), FAMILY_QUEUE},
         {SPAN("tier2"), FAMILY_TIER2},
+        {SPAN("lobby"), FAMILY_LOBBY},
         {SPAN("admin"), FAMILY_ADMIN},
     };
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
@@ -60,11 +61,11 @@ static char *families_take(ngx_conf_t *cf, struct loc_conf *conf)
     ngx_uint_t family;
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         if (!family_read(span_of_str(words[i]), &family) || conf->families & family)
-            return "takes queue and tier2, each once, or admin";
+            return "takes queue and tier2, each once, or lobby, or admin, or admin lobby";
         conf->families |= family;
     }
     if (!go_together(conf->families))
-        return "takes queue and tier2 together, but admin alone";
+        return "takes queue and tier2 together, but lobby and admin alone, or both of these";
     conf->handler = conf->families == FAMILY_QUEUE   ? api_queue_handler
                     : conf->families == FAMILY_ADMIN ? api_admin_handler
                                                      : family_handler;
@@ -73,7 +74,8 @@ static char *families_take(ngx_conf_t *cf, struct loc_conf *conf)
 
 static bool go_together(ngx_uint_t families)
 {
-    return families == FAMILY_ADMIN || !(families & FAMILY_ADMIN);
+    return (families & ~(FAMILY_QUEUE | FAMILY_TIER2 | FAMILY_CONCERT)) == 0 || families == FAMILY_LOBBY ||
+           families == FAMILY_ADMIN || families == (FAMILY_ADMIN | FAMILY_LOBBY);
 }
 
 static char *other_take(ngx_conf_t *cf, struct loc_conf *conf)
@@ -84,7 +86,7 @@ static char *other_take(ngx_conf_t *cf, struct loc_conf *conf)
     else if (span_equal(span_of_str(words[1]), SPAN("jwks")))
         conf->handler = jwks_handler;
     else
-        return "must be queue, tier2, admin, health or jwks";
+        return "must be queue, tier2, lobby, admin, health or jwks";
     if (cf->args->nelts == 2)
         return NGX_CONF_OK;
     if (cf->args->nelts > 3 || conf->handler != jwks_handler || !jwks_tier_read(&words[2], &conf->jwks_tier))

@@ -33,20 +33,19 @@ static uint32_t threshold_of(const struct settings *settings);
 static const struct family_deed clear = {.op = ENGINE_CLEAR};
 static const struct family_deed threshold = {.op = ENGINE_PUT, .change = threshold_set};
 
-#define GETS  .methods = NGX_HTTP_GET | NGX_HTTP_HEAD, .allow = SPAN("GET, HEAD")
-#define POSTS .methods = NGX_HTTP_POST, .allow = SPAN("POST")
 static const struct family_row rows[] = {
-    {SPAN("check/"), NAMES_EVENT, POSTS, .has_lobby = true, .enters = true, .has_figures = true,
+    {SPAN("check/"), NAMES_EVENT, FAMILY_POSTS, .has_lobby = true, .enters = true, .has_figures = true,
      .ask = check_ask, .tell = state_tell},
-    {SPAN("status/"), NAMES_EVENT, GETS, .is_forgiving = true, .enters = true, .has_figures = true,
+    {SPAN("status/"), NAMES_EVENT, FAMILY_GETS, .is_forgiving = true, .enters = true, .has_figures = true,
      .ask = status_ask_held, .tell = state_tell},
-    {SPAN("heartbeat/"), NAMES_EVENT, POSTS, .is_forgiving = true, .ask = heartbeat_ask_held,
+    {SPAN("heartbeat/"), NAMES_EVENT, FAMILY_POSTS, .is_forgiving = true, .ask = heartbeat_ask_held,
      .tell = heartbeat_tell_word},
-    {SPAN("leave/"), NAMES_EVENT, POSTS, .is_forgiving = true, .ask = leave_ask_held, .tell = left_tell},
-    {SPAN("admin/"), NAMES_EVENT, GETS, .is_admin = true, .tell = admin_tell_room},
-    {SPAN("admin/clear/"), NAMES_EVENT, POSTS, .is_admin = true, .deed = &clear, .tell = cleared_tell},
-    {SPAN("admin/threshold/"), NAMES_EVENT, POSTS, .is_admin = true, .deed = &threshold, .ask = threshold_ask,
-     .tell = threshold_tell},
+    {SPAN("leave/"), NAMES_EVENT, FAMILY_POSTS, .is_forgiving = true, .ask = leave_ask_held,
+     .tell = left_tell},
+    {SPAN("admin/"), NAMES_EVENT, FAMILY_GETS, .is_admin = true, .tell = admin_tell_room},
+    {SPAN("admin/clear/"), NAMES_EVENT, FAMILY_POSTS, .is_admin = true, .deed = &clear, .tell = cleared_tell},
+    {SPAN("admin/threshold/"), NAMES_EVENT, FAMILY_POSTS, .is_admin = true, .deed = &threshold,
+     .ask = threshold_ask, .tell = threshold_tell},
 };
 
 const struct family_api tier2_api = {

@@ -87,11 +87,15 @@
               NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1,                   \
               NGX_HTTP_LOC_CONF_OFFSET, conf_idempotency_directive,                                          \
               "Whether join and enter must carry an Idempotency-Key.")                                       \
-    DIRECTIVE("weir_api", "weir_api [queue] [tier2] | admin | health | jwks [tier=N];", "none", "location",  \
-              NGX_HTTP_LOC_CONF | NGX_CONF_1MORE, NGX_HTTP_LOC_CONF_OFFSET, api_directive,                   \
+    DIRECTIVE("weir_api",                                                                                    \
+              "weir_api [queue] [tier2] | lobby | admin [lobby] | health | "                                 \
+              "jwks [tier=N];",                                                                              \
+              "none", "location", NGX_HTTP_LOC_CONF | NGX_CONF_1MORE, NGX_HTTP_LOC_CONF_OFFSET,              \
+              api_directive,                                                                                 \
               "`queue` answers the queue API in a location such as `/api/v1/queue/`; `tier2` the "           \
               "signed-in queue's there or in `/api/queue/`; where both stand together, the path says which " \
-              "it is for. `health` answers "                                                                 \
+              "it is for. `lobby` answers the lobby's API in `/vwr-api/vwr/`, and "                          \
+              "`admin lobby` that of its operators in `/api/admin/vwr/`; `health` answers "                  \
               "`/healthz` and `/readyz`; `jwks` gives the public keys of passes, of one tier or of both, "   \
               "in a location such as "                                                                       \
               "`/.well-known/jwks.json`; `admin` answers the operator's API in a location such as "          \
@@ -102,7 +106,7 @@
     DIRECTIVE("weir_admin", "weir_admin $variable ... | off;", "off", "http, server, location",              \
               NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                   \
               NGX_HTTP_LOC_CONF_OFFSET, admin_directive,                                                     \
-              "Who is an administrator to `weir_api tier2`, beside those with "                              \
+              "Who is an administrator to `weir_api tier2` and `weir_api admin lobby`, beside those with "   \
               "a token of weir_admin_token_file: whenever one of these variables is neither empty nor "      \
               "`0`. It must be something that nobody else can send, and that another site's page cannot "    \
               "have a browser send: a role that an auth module found, not a cookie. The operator's API "     \

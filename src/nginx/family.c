@@ -20,7 +20,7 @@
 
 #define LABEL_MAX 256
 
-static const struct family_api *const apis[] = {&tier2_api};
+static const struct family_api *const apis[] = {&tier2_api, &lobby_api, &lobby_admin_api};
 
 static bool route_find(ngx_http_request_t *r, struct family *family, struct span *allow);
 static bool rows_search(ngx_http_request_t *r, const struct family_api *api, struct family *family,
@@ -33,7 +33,8 @@ static family_step family_open, visit_begin;
 static bool may_ask(ngx_http_request_t *r, struct family *family);
 static family_step family_turn_out;
 static enum error room_choose(ngx_http_request_t *r, struct family *family);
-static family_step visit_let_join, visit_told, visit_entered, visit_figures, figures_told;
+static family_step mode_ask, mode_told, visit_let_join, visit_told, visit_entered, visit_figures,
+    figures_told;
 
 ngx_int_t family_handler(ngx_http_request_t *r)
 {
@@ -169,6 +170,8 @@ static enum family_next family_open(ngx_http_request_t *r, struct family *family
         error = row->ask(r, family);
     if (error != ERROR_NONE)
         return family_refuse(r, family, error);
+    if (row->needs_queue)
+        return mode_ask(r, family);
     if (row->is_admin)
         return family_ask(r, family, ENGINE_FIGURES, row->deed != NULL ? family_deed : figures_told);
     return row->ask != NULL ? visit_begin(r, family) : visit_figures(r, family);
@@ -205,6 +208,24 @@ static enum error room_choose(ngx_http_request_t *r, struct family *family)
     memcpy(family->name + prefix.len, family->event.data, family->event.len);
     family->room = (struct span){family->name, prefix.len + family->event.len};
     return ERROR_NONE;
+}
+
+/* The join waits until the room has said that there is a line. */
+static enum family_next mode_ask(ngx_http_request_t *r, struct family *family)
+{
+    family->join = request_of(r)->call.engine.join;
+    return family_ask(r, family, ENGINE_SETTINGS, mode_told);
+}
+
+static enum family_next mode_told(ngx_http_request_t *r, struct family *family)
+{
+    struct engine_call *call = &request_of(r)->call.engine;
+    if (call->error == ERROR_NONE && call->settings.mode == MODE_OPEN)
+        call->error = ERROR_ROOM_NOT_FOUND;
+    if (call->error != ERROR_NONE)
+        return family_refuse(r, family, call->error);
+    call->join = family->join;
+    return family_ask(r, family, ENGINE_JOIN, visit_told);
 }
 
 static enum family_next visit_begin(ngx_http_request_t *r, struct family *family)

@@ -33,6 +33,9 @@ struct family_deed {
     bool makes_lobby;                                                       /* where there is no such room */
 };
 
+#define FAMILY_GETS  .methods = NGX_HTTP_GET | NGX_HTTP_HEAD, .allow = SPAN("GET, HEAD")
+#define FAMILY_POSTS .methods = NGX_HTTP_POST, .allow = SPAN("POST")
+
 struct family_row {
     struct span path; /* its words, with a slash behind them if a name follows */
     enum family_names names;
@@ -40,6 +43,7 @@ struct family_row {
     struct span allow; /* of the path: the same in every row of it */
     bool wants_body;
     bool is_forgiving; /* having no ticket is no error */
+    bool needs_queue;  /* a room that is open, and so has no line, is none */
     bool has_lobby;    /* weir_lobby applies */
     bool enters;
     bool has_figures;
@@ -79,6 +83,7 @@ struct family {
     struct span event, ticket; /* that the path names */
     struct span room;
     struct visitor visitor;
+    struct join join;            /* that waits for something else */
     struct ticket_claims claims; /* of the ticket that was sent */
     bool is_found;               /* there is a ticket, and `standing` says how it stands */
     struct standing standing;

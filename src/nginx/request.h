@@ -36,10 +36,11 @@ struct request {
     struct span
         id; /* X-Request-ID, or the trace id, or one of our own: safe in a header, in JSON and in a log */
     char made_id[32];
-    struct span query;   /* as it was sent */
-    bool is_masked;      /* the query is ours, what nginx has of it is masked */
-    bool is_answered;    /* the answer is ours */
-    ngx_buf_t *envelope; /* our words instead of nginx's own page */
+    struct span query;       /* as it was sent */
+    struct span path_ticket; /* that the path ended in, where it is masked; data NULL: none */
+    bool is_masked;          /* the query is ours, what nginx has of it is masked */
+    bool is_answered;        /* the answer is ours */
+    ngx_buf_t *envelope;     /* our words instead of nginx's own page */
     struct body body;
     struct call call;
     enum shape shape; /* of errors, once it is known whose request it is */

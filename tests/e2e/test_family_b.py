@@ -336,7 +336,7 @@ def test_both_families_answer_at_one_address(server):
     assert_fields(person.status("line"), OUTSIDE)
 
 
-@pytest.mark.parametrize("words", ["", "tier3", "tier2 lobby", "tier2 tier2", "tier2 room=x", "queue admin", "tier2 health"])
+@pytest.mark.parametrize("words", ["", "tier3", "tier2 lobby", "lobby lobby", "admin tier2", "tier2 tier2", "tier2 room=x", "queue admin", "tier2 health"])
 def test_what_does_not_go_together_is_refused(weir, words):
     accepted, said = weir(start=False, server=f"location /x/ {{ weir_api {words}; }}").check_conf()
     assert not accepted and "weir_api" in said
