@@ -10,10 +10,14 @@
 #include "nginx/family.h"
 #include "nginx/health.h"
 #include "nginx/jwks.h"
+#include "nginx/rooms.h"
+
+#define CONCERT_ROOM "concert"
 
 static bool family_read(struct span word, ngx_uint_t *family);
 static char *families_take(ngx_conf_t *cf, struct loc_conf *conf);
 static bool go_together(ngx_uint_t families);
+static char *concert_room_take(ngx_conf_t *cf, struct loc_conf *conf, ngx_str_t room);
 static char *other_take(ngx_conf_t *cf, struct loc_conf *conf);
 static char *families_place_check(ngx_conf_t *cf, const struct loc_conf *conf);
 static char *admin_place_check(ngx_conf_t *cf);
@@ -42,10 +46,8 @@ static bool family_read(struct span word, ngx_uint_t *family)
         struct span word;
         ngx_uint_t family;
     } families[] = {
-        {SPAN("queue"), FAMILY_QUEUE},
-        {SPAN("tier2"), FAMILY_TIER2},
-        {SPAN("lobby"), FAMILY_LOBBY},
-        {SPAN("admin"), FAMILY_ADMIN},
+        {SPAN("queue"), FAMILY_QUEUE}, {SPAN("tier2"), FAMILY_TIER2},     {SPAN("lobby"), FAMILY_LOBBY},
+        {SPAN("admin"), FAMILY_ADMIN}, {SPAN("concert"), FAMILY_CONCERT},
     };
     for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++)
         if (span_equal(families[i].word, word)) {
@@ -57,25 +59,35 @@ static bool family_read(struct span word, ngx_uint_t *family)
 
 static char *families_take(ngx_conf_t *cf, struct loc_conf *conf)
 {
-    ngx_str_t *words = cf->args->elts;
+    ngx_str_t *words = cf->args->elts, room = ngx_null_string;
     ngx_uint_t family;
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
+        if (conf_parameter(&words[i], "room=", &room))
+            continue;
         if (!family_read(span_of_str(words[i]), &family) || conf->families & family)
-            return "takes queue and tier2, each once, or lobby, or admin, or admin lobby";
+            return "takes queue, tier2 and concert, each once, or lobby, or admin, or admin lobby";
         conf->families |= family;
     }
     if (!go_together(conf->families))
-        return "takes queue and tier2 together, but lobby and admin alone, or both of these";
+        return "takes queue, tier2 and concert together, but lobby and admin alone, or both of these";
     conf->handler = conf->families == FAMILY_QUEUE   ? api_queue_handler
                     : conf->families == FAMILY_ADMIN ? api_admin_handler
                                                      : family_handler;
-    return NGX_CONF_OK;
+    return concert_room_take(cf, conf, room);
 }
 
 static bool go_together(ngx_uint_t families)
 {
     return (families & ~(FAMILY_QUEUE | FAMILY_TIER2 | FAMILY_CONCERT)) == 0 || families == FAMILY_LOBBY ||
            families == FAMILY_ADMIN || families == (FAMILY_ADMIN | FAMILY_LOBBY);
+}
+
+static char *concert_room_take(ngx_conf_t *cf, struct loc_conf *conf, ngx_str_t room)
+{
+    if (!(conf->families & FAMILY_CONCERT))
+        return room.data == NULL ? NGX_CONF_OK : "takes room=NAME for concert alone";
+    conf->concert_room = room.data != NULL ? room : (ngx_str_t)ngx_string(CONCERT_ROOM);
+    return rooms_name_check(cf, conf->concert_room);
 }
 
 static char *other_take(ngx_conf_t *cf, struct loc_conf *conf)
@@ -86,7 +98,7 @@ static char *other_take(ngx_conf_t *cf, struct loc_conf *conf)
     else if (span_equal(span_of_str(words[1]), SPAN("jwks")))
         conf->handler = jwks_handler;
     else
-        return "must be queue, tier2, lobby, admin, health or jwks";
+        return "must be queue, tier2, lobby, concert, admin, health or jwks";
     if (cf->args->nelts == 2)
         return NGX_CONF_OK;
     if (cf->args->nelts > 3 || conf->handler != jwks_handler || !jwks_tier_read(&words[2], &conf->jwks_tier))

@@ -88,13 +88,14 @@
               NGX_HTTP_LOC_CONF_OFFSET, conf_idempotency_directive,                                          \
               "Whether join and enter must carry an Idempotency-Key.")                                       \
     DIRECTIVE("weir_api",                                                                                    \
-              "weir_api [queue] [tier2] | lobby | admin [lobby] | health | "                                 \
+              "weir_api [queue] [tier2] [concert [room=NAME]] | lobby | admin [lobby] | health | "           \
               "jwks [tier=N];",                                                                              \
               "none", "location", NGX_HTTP_LOC_CONF | NGX_CONF_1MORE, NGX_HTTP_LOC_CONF_OFFSET,              \
               api_directive,                                                                                 \
               "`queue` answers the queue API in a location such as `/api/v1/queue/`; `tier2` the "           \
-              "signed-in queue's there or in `/api/queue/`; where both stand together, the path says which " \
-              "it is for. `lobby` answers the lobby's API in `/vwr-api/vwr/`, and "                          \
+              "signed-in queue's there or in `/api/queue/`; `concert` the concert queue's, whose one "       \
+              "room is NAME (`concert` if not said); where several stand together, what a request "          \
+              "carries says which it is for. `lobby` answers the lobby's API in `/vwr-api/vwr/`, and "       \
               "`admin lobby` that of its operators in `/api/admin/vwr/`; `health` answers "                  \
               "`/healthz` and `/readyz`; `jwks` gives the public keys of passes, of one tier or of both, "   \
               "in a location such as "                                                                       \
@@ -119,7 +120,7 @@
               "in a location such as `/vwr/`.")                                                              \
     DIRECTIVE("weir_gate",                                                                                   \
               "weir_gate [tier=N] room=NAME|$variable|* ... [page=PREFIX] "                                  \
-              "[body=FIELD] | off;",                                                                         \
+              "[body=FIELD] [ticket=on] | off;",                                                             \
               "off", "http, server, location",                                                               \
               NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                   \
               NGX_HTTP_LOC_CONF_OFFSET, gate_directive,                                                      \
@@ -128,7 +129,9 @@
               "that the room gives. `room=*` takes a pass of any room: the shop is told which, and "         \
               "has to see that it is the right one. The pass comes in the header x-queue-entry-token, "      \
               "in the room's cookie, as `Authorization: Bearer`, or in the field FIELD of a JSON body "      \
-              "of up to 16 KiB. A browser's navigation without one joins the first room: where there "       \
+              "of up to 16 KiB; with `ticket=on` a ticket in the header User-Token counts as one while "     \
+              "its holder is inside, and refusals are worded as clients of `weir_api concert` know them. A " \
+              "browser's navigation without one joins the first room: where there "                          \
               "is room it goes through, and the answer sets the pass; else it is sent to the waiting "       \
               "page (PREFIX and the room's name; PREFIX is `/queue/` if not said; with a variable in "       \
               "it, it is the whole path). Any other request without one gets 403. Gate the server as "       \

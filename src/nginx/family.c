@@ -20,7 +20,7 @@
 
 #define LABEL_MAX 256
 
-static const struct family_api *const apis[] = {&tier2_api, &lobby_api, &lobby_admin_api};
+static const struct family_api *const apis[] = {&tier2_api, &lobby_api, &lobby_admin_api, &concert_api};
 
 static bool route_find(ngx_http_request_t *r, struct family *family, struct span *allow);
 static bool rows_search(ngx_http_request_t *r, const struct family_api *api, struct family *family,

@@ -59,7 +59,11 @@ static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t wo
         return gate_page(cf, gate, value);
     if (conf_parameter(&word, "body=", &value))
         return gate_field(gate, value);
-    return "knows tier=N, room=NAME, room=$variable, room=*, page=PREFIX, body=FIELD and off";
+    if (span_equal(span_of_str(word), SPAN("ticket=on"))) {
+        gate->takes_tickets = true;
+        return NGX_CONF_OK;
+    }
+    return "knows tier=N, room=NAME, room=$variable, room=*, page=PREFIX, body=FIELD, ticket=on and off";
 }
 
 static char *gate_room(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t room)

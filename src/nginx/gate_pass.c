@@ -26,7 +26,6 @@ static bool signature_is_good(ngx_http_request_t *r, struct gate_passes *passes,
                               struct pass_claims *out);
 static bool costs_a_check(enum pass_fault fault);
 static bool is_of_now(const struct pass_claims *pass);
-static bool is_of_room(const struct gate *gate, struct span room);
 static bool is_theirs(ngx_http_request_t *r, const struct pass_claims *pass);
 static bool passes_add(struct gate_passes *passes, const struct pass_claims *pass);
 static bool is_better(const struct pass_claims *a, const struct pass_claims *b);
@@ -107,7 +106,8 @@ static bool token_read(ngx_http_request_t *r, struct gate *gate, struct span tok
     if (out->tier < gate->conf->tier || !is_of_now(out))
         return false;
     /* One that was minted without a ticket has no session, and is for tests of services. */
-    return pass_has_place(out) && is_of_room(gate, out->room) && (gate->is_for_anybody || is_theirs(r, out));
+    return pass_has_place(out) && gate_has_room(gate, out->room) &&
+           (gate->is_for_anybody || is_theirs(r, out));
 }
 
 static bool signature_is_good(ngx_http_request_t *r, struct gate_passes *passes, struct span token,
@@ -146,7 +146,7 @@ static bool is_of_now(const struct pass_claims *pass)
     return now < pass->exp_sec && pass->iat_sec <= now + PASS_SKEW_SEC;
 }
 
-static bool is_of_room(const struct gate *gate, struct span room)
+bool gate_has_room(const struct gate *gate, struct span room)
 {
     for (size_t i = 0; i < gate->room_count; i++)
         if (span_equal(gate->rooms[i], room))
