@@ -85,18 +85,16 @@ static bool rows_search(ngx_http_request_t *r, const struct family_api *api, str
     return false;
 }
 
-/* What follows the location's name; where that is no prefix, what follows the noun. */
+/* What follows the location's name; where that is no prefix, what follows the noun, as a pattern may see it. Else it is empty. */
 static struct span path_rest(ngx_http_request_t *r, struct span noun)
 {
     ngx_http_core_loc_conf_t *core = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-    struct span uri = span_of_str(r->uri);
-    const char *rest = uri.data + core->name.len;
-    if (!conf_is_prefix(core)) {
-        const char *found = memmem(uri.data, uri.len, noun.data, noun.len);
-        rest = found != NULL ? found + noun.len : uri.data + uri.len;
-    } else if (uri.len < core->name.len) /* a rewrite led here */
-        rest = uri.data + uri.len;
-    return (struct span){rest, (size_t)(uri.data + uri.len - rest)};
+    size_t at = conf_is_prefix(core) ? core->name.len : noun.len;
+    while (!conf_is_prefix(core) && at <= r->uri.len &&
+           ngx_strncasecmp(r->uri.data + at - noun.len, (u_char *)noun.data, noun.len) != 0)
+        at++;
+    at = ngx_min(at, r->uri.len); /* past it: a rewrite led here */
+    return (struct span){(const char *)r->uri.data + at, r->uri.len - at};
 }
 
 static bool path_match(struct span rest, const struct family_row *row, struct family *family)

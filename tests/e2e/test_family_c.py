@@ -19,7 +19,7 @@ ROOMS = {
 HTTP = "map $http_x_role $role_is_admin { admin 1; }"
 SERVER = """
         location /vwr-api/vwr/ {{ weir_api lobby; }}
-        location ~* ^/Pattern/vwr/ {{ weir_api lobby; }}
+        location ~* ^/pattern/VWR/ {{ weir_api lobby; }}
         location /api/admin/vwr/ {{
             weir_api admin lobby;
             weir_user $http_x_user_id from=127.0.0.1;
