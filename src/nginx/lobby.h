@@ -3,8 +3,9 @@
 #define WEIR_NGINX_LOBBY_H
 
 /*
- * weir_lobby: a place in a room's line is taken with a living pass of its lobby, the room `lobby:` and its name. Once it is taken
- * nobody asks for the lobby again: the room's own pass stands for both, however long the line was.
+ * weir_lobby: a place in a room's line is taken with a living pass of its lobby, the room `lobby:` and its name, and with that pass
+ * nobody else takes one. Once it is taken nobody asks for the lobby again: the room's own pass stands for both, however long the line
+ * was.
  */
 
 #include "nginx/conf.h"
@@ -12,7 +13,8 @@
 char *lobby_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
 /*
- * The request's call is a join that is about to be submitted. Calls `then`, now or later, with that call as it was, and its error
+ * The request's call is a join that is about to be submitted. Calls `then`, now or later, with that call as it was, but for the holder
+ * of somebody whom only the pass knows, and its error
  * saying whether it may be: ERROR_NONE, ERROR_ADMISSION_REQUIRED or ERROR_ENGINE_UNAVAILABLE.
  */
 void lobby_ask(ngx_http_request_t *r, ngx_http_event_handler_pt then);

@@ -30,6 +30,7 @@ SERVER = """
         location /lobby/ {{ weir_user off; weir_api queue; }}
         location /shop/ {{ weir_gate tier=2 room=gated; proxy_pass http://127.0.0.1:{shop}; }}
         location /hall/ {{ weir_gate tier=2 room=behind; proxy_pass http://127.0.0.1:{shop}; }}
+        location /events/ {{ weir_user off; weir_gate tier=1 room=lobby:behind room=behind; proxy_pass http://127.0.0.1:{shop}; }}
 """
 QUEUED = {
     "queued": True, "status": "queued", "position": COUNT, "peopleAhead": COUNT, "peopleBehind": COUNT, "estimatedWait": COUNT,
@@ -200,6 +201,46 @@ def test_the_token_of_somebody_else_is_none(server):
 def test_the_token_of_another_event_is_none(server):
     token = Person(server, "wanderer").check("other").json()["entryToken"]
     assert server.client().get("/shop/x", headers={"X-User-Id": "wanderer", "x-queue-entry-token": token}).status == 403
+
+
+# --- behind a lobby
+
+
+def lobby_pass(server):
+    client = server.client()
+    token = client.post("/lobby/join", {"event_id": "lobby:behind"}).json()["waiting_token"]
+    return client.post("/lobby/enter", {"waiting_token": token}).json()["reservation_token"]
+
+
+def check_behind(server, name, token):
+    return Person(server, name, "/two/").check("behind", headers={"Cookie": f"urr-vwr-token={token}"})
+
+
+def test_a_place_in_the_hall_needs_a_pass_of_the_lobby(server):
+    refused = Person(server, "hasty", "/two/").check("behind")
+    assert_fields(refused, {"error": TEXT, "redirectTo": "/vwr/behind"}, 403)
+    hall = Person(server, "hasty").check(UUID).json()["entryToken"]
+    assert_fields(check_behind(server, "hasty", hall), {"error": TEXT, "redirectTo": "/vwr/behind"}, 403)
+    assert_fields(check_behind(server, "hasty", lobby_pass(server)), ACTIVE)
+
+
+def test_a_pass_of_the_lobby_serves_one_person(server):
+    token = lobby_pass(server)
+    first = assert_fields(check_behind(server, "the one", token), ACTIVE)["entryToken"]
+    assert_fields(check_behind(server, "the other", token), {"error": TEXT, "redirectTo": "/vwr/behind"}, 403)
+    assert check_behind(server, "the one", token).json()["entryToken"] == first
+    assert Person(server, "the one", "/two/").check("behind").json()["entryToken"] == first, "who has a place needs no lobby"
+
+
+def test_the_halls_pass_stands_for_both_tiers_and_the_lobbys_for_one(server):
+    lobby = lobby_pass(server)
+    hall = check_behind(server, "climber", lobby).json()["entryToken"]
+    who = {"X-User-Id": "climber"}
+    assert server.client().get("/events/x", headers={"Cookie": f"urr-entry-token={hall}"}).status == 200
+    assert server.client().get("/events/x", headers={"Cookie": f"urr-vwr-token={lobby}"}).status == 200
+    assert server.client().get("/hall/x", headers={**who, "Cookie": f"urr-entry-token={hall}"}).status == 200
+    for name in ("urr-entry-token", "urr-vwr-token"):
+        assert server.client().get("/hall/x", headers={**who, "Cookie": f"{name}={lobby}"}).status == 403
 
 
 # --- what is wrong
