@@ -12,7 +12,6 @@
 #include "nginx/admin_token.h"
 #include "nginx/api_queue.h"
 #include "nginx/body.h"
-#include "nginx/cors.h"
 #include "nginx/lobby.h"
 #include "nginx/queue.h"
 #include "nginx/reply.h"
@@ -27,7 +26,6 @@ static bool rows_search(ngx_http_request_t *r, const struct family_api *api, str
                         struct span *allow);
 static struct span path_rest(ngx_http_request_t *r, struct span noun);
 static bool path_match(struct span rest, const struct family_row *row, struct family *family);
-static ngx_int_t family_turn_away(ngx_http_request_t *r, struct span allow);
 static ngx_int_t family_begin(ngx_http_request_t *r, struct family *family);
 static family_step family_open, visit_begin;
 static bool may_ask(ngx_http_request_t *r, struct family *family);
@@ -49,7 +47,7 @@ ngx_int_t family_handler(ngx_http_request_t *r)
     }
     if (allow.data == NULL && conf_loc(r)->families & FAMILY_QUEUE)
         return api_queue_handler(r);
-    return family_turn_away(r, allow);
+    return api_turn_away(r, allow);
 }
 
 /* ---- routes ---- */
@@ -113,21 +111,6 @@ static bool path_match(struct span rest, const struct family_row *row, struct fa
     family->ticket = (struct span){slash + 1, rest.len - family->event.len - 1};
     return family->event.len > 0 && family->ticket.len > 0 &&
            memchr(family->ticket.data, '/', family->ticket.len) == NULL;
-}
-
-static ngx_int_t family_turn_away(ngx_http_request_t *r, struct span allow)
-{
-    struct request *request = request_of(r);
-    ngx_int_t rc = ngx_http_discard_request_body(r);
-    if (rc != NGX_OK)
-        return rc;
-    if (allow.data == NULL)
-        return reply_error(r, ERROR_NOT_FOUND, 0);
-    if (cors_is_preflight(r, request))
-        return cors_answer_preflight(r, request);
-    if (reply_header(r, SPAN("Allow"), allow) != NGX_OK)
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    return reply_error(r, ERROR_METHOD_NOT_ALLOWED, 0);
 }
 
 /* ---- steps ---- */
