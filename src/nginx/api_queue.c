@@ -117,6 +117,8 @@ static void queue_tell(ngx_http_request_t *r)
     struct request *request = request_of(r);
     const struct engine_call *call = &request->call.engine;
     const struct queue_row *row = request->queue->row;
+    if (call->error == ERROR_NONE && (call->op == ENGINE_JOIN || call->op == ENGINE_STATUS))
+        lobby_note(r, call->room, &call->standing);
     bool is_fine = call->error == ERROR_NONE || (call->error == ERROR_TOKEN_NOT_FOUND && row->forgives);
     ngx_http_finalize_request(r, is_fine ? row->tell(r, request->queue) : error_tell(r, call));
 }

@@ -235,6 +235,8 @@ static enum family_next visit_told(ngx_http_request_t *r, struct family *family)
     if (!family->is_found && !is_over)
         return family_refuse(r, family, call->error);
     family->standing = call->standing;
+    if (family->is_found && call->op != ENGINE_LEAVE)
+        lobby_note(r, family->room, &family->standing);
     if (!family->is_found || !family->row->enters || !family->standing.is_ready)
         return visit_figures(r, family);
     call->enter = (struct enter){.place = family->standing.place,

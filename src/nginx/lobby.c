@@ -18,7 +18,10 @@
 #include "nginx/idempotency.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
+#include "nginx/shop.h"
 #include "nginx/text.h"
+
+#define LATE_SEC 3 /* that a poll may come later than told */
 
 /* True: it is judged. False: the next question is filled in. */
 typedef bool lobby_step(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict);
@@ -34,7 +37,7 @@ struct lobby {
 
 static const struct span prefix = SPAN(ROOM_LOBBY_PREFIX);
 
-static void lobby_name(struct lobby *lobby, struct span room);
+static struct span lobby_name(struct span room, char memory[ROOM_ID_MAX]);
 static void lobby_go_on(ngx_http_request_t *r);
 static lobby_step hall_looked, settings_told, pass_try, pass_touched, pass_bound;
 static bool lobby_question(ngx_http_request_t *r, struct lobby *lobby, enum engine_op op, lobby_step *then);
@@ -67,7 +70,8 @@ void lobby_ask(ngx_http_request_t *r, ngx_http_event_handler_pt then)
         then(r);
         return;
     }
-    lobby_name(lobby, call->room);
+    lobby->gate.rooms[0] = lobby_name(call->room, lobby->name);
+    lobby->gate.room_count = 1;
     lobby->join = call->join;
     lobby->room = call->room;
     lobby->then = then;
@@ -81,12 +85,18 @@ void lobby_ask(ngx_http_request_t *r, ngx_http_event_handler_pt then)
         lobby_go_on(r);
 }
 
-static void lobby_name(struct lobby *lobby, struct span room)
+static struct span lobby_name(struct span room, char memory[ROOM_ID_MAX])
 {
-    memcpy(lobby->name, prefix.data, prefix.len);
-    memcpy(lobby->name + prefix.len, room.data, room.len);
-    lobby->gate.rooms[0] = (struct span){lobby->name, prefix.len + room.len};
-    lobby->gate.room_count = 1;
+    memcpy(memory, prefix.data, prefix.len);
+    memcpy(memory + prefix.len, room.data, room.len);
+    return (struct span){memory, prefix.len + room.len};
+}
+
+void lobby_note(ngx_http_request_t *r, struct span room, const struct standing *standing)
+{
+    char memory[ROOM_ID_MAX];
+    if (standing->state == TICKET_WAITING && lobby_stands_before(r, room))
+        shop_leave_alone(lobby_name(room, memory), (standing->next_poll_sec + LATE_SEC) * 1000);
 }
 
 bool lobby_stands_before(ngx_http_request_t *r, struct span room)

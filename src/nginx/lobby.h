@@ -9,6 +9,7 @@
  */
 
 #include "nginx/conf.h"
+#include "room/room.h"
 
 char *lobby_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 
@@ -18,6 +19,12 @@ char *lobby_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
  * saying whether it may be: ERROR_NONE, ERROR_ADMISSION_REQUIRED or ERROR_ENGINE_UNAVAILABLE.
  */
 void lobby_ask(ngx_http_request_t *r, ngx_http_event_handler_pt then);
+
+/*
+ * Somebody was told how they stand in this room. As long as anybody waits in it, its lobby need not send more: one with `pace=hall`
+ * calls nobody until they were to ask again.
+ */
+void lobby_note(ngx_http_request_t *r, struct span room, const struct standing *standing);
 
 /* Whether one has to go through a lobby to this room, if it has one. */
 bool lobby_stands_before(ngx_http_request_t *r, struct span room);

@@ -420,10 +420,12 @@ static void change_pace(struct room *room)
 
 static void follow_shop(struct room *room, uint32_t elapsed_ms)
 {
-    if (room->settings.pace != PACE_AUTO)
+    if (room->settings.pace == PACE_FIXED)
         return;
     memory_keep(&room->memory, &room->follow, sizeof(room->follow));
-    if (follow_advance(&room->follow, &room->settings, elapsed_ms)) {
+    if (room->settings.pace == PACE_HALL)
+        follow_thaw(&room->follow, elapsed_ms);
+    else if (follow_advance(&room->follow, &room->settings, elapsed_ms)) {
         change_pace(room);
         record_face(room); /* a lower rate may cost credit */
     }
@@ -432,10 +434,13 @@ static void follow_shop(struct room *room, uint32_t elapsed_ms)
 
 enum error room_shop(struct room *room, const struct shop_report *report)
 {
-    if (room->settings.pace != PACE_AUTO)
+    if (room->settings.pace == PACE_FIXED)
         return ERROR_NONE;
     memory_keep(&room->memory, &room->follow, sizeof(room->follow));
-    follow_take(&room->follow, report);
+    if (room->settings.pace == PACE_HALL)
+        follow_freeze(&room->follow, report->left_alone_ms);
+    else
+        follow_take(&room->follow, report);
     room_commit(room);
     return ERROR_NONE;
 }

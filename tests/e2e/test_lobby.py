@@ -92,6 +92,27 @@ def test_who_signs_in_behind_the_lobby_brings_its_anonymous_pass(server):
     assert entered.status == 200
 
 
+def test_a_lobby_that_follows_its_hall_sends_nobody_while_people_wait_there(server):
+    server.admin().put("lobby:6", tier=1, pace="hall", rate=1000)
+    server.admin().put("6", max_active=1, preset="hall")
+    inside, second, third = through_lobby(server, "6"), through_lobby(server, "6"), server.api()
+    inside_ticket, second_ticket = inside.ticket("6"), second.ticket("6")
+    assert inside.enter(inside_ticket).status == 200
+    assert not second.status(second_ticket).json()["ready_for_entry"]
+    wait_until(lambda: server.admin().figures("lobby:6").json()["pace_reason"] == "frozen", 5, "the lobby's hearing of it")
+    third_ticket = third.ticket("lobby:6")
+
+    def waited_for_longer_than_the_lobby_remembers():
+        assert not second.status(second_ticket).json()["ready_for_entry"]
+        told = third.status(third_ticket).json()
+        assert not told["ready_for_entry"]
+        return told["waiting_time"] >= 6
+    wait_until(waited_for_longer_than_the_lobby_remembers, 20, "six seconds in the lobby")
+    inside.leave(inside_ticket)
+    wait_until(lambda: second.status(second_ticket).json()["ready_for_entry"], 5, "the hall's free slot")
+    wait_until(lambda: third.status(third_ticket).json()["ready_for_entry"], 10, "the lobby's going on")
+
+
 def signed_in_join(person, name, event="2", **kwargs):
     return person.post("/named/join", {"event_id": event}, headers={"X-User-Id": name}, **kwargs)
 

@@ -142,6 +142,78 @@ static void who_asks_as_told_is_there(void **state)
     rig_free(&rig);
 }
 
+/* ---- a lobby that follows its hall ---- */
+
+static struct settings settings_following(const char *pace)
+{
+    struct settings settings = settings_of("lobby", "queue");
+    struct setting_change changes[] = {{SPAN("pace"), span_of(pace)}, {SPAN("rate"), SPAN("10")}};
+    char reason[256];
+
+    assert_true(settings_apply(&settings, changes, 2, reason, sizeof(reason)));
+    return settings;
+}
+
+static void tell_that_people_wait(struct rig *rig, uint32_t ms)
+{
+    struct shop_report report = {.left_alone_ms = ms, .failures = 1000};
+
+    assert_int_equal(room_shop(rig->room, &report), ERROR_NONE);
+}
+
+static void a_lobby_calls_nobody_while_people_wait_in_its_hall(void **state)
+{
+    struct settings settings = settings_following("hall");
+    struct rig rig = rig_new(64, &settings);
+    uint32_t called;
+    (void)state;
+
+    tell_that_people_wait(&rig, 3000);
+    for (uint64_t who = 1; who <= 20; who++)
+        rig_place(&rig, who);
+    rig_pass(&rig, 2000);
+    tell_that_people_wait(&rig, 3000);
+    rig_pass(&rig, 2900);
+    assert_int_equal(room_figures(rig.room).calls, 0);
+    assert_int_equal(room_figures(rig.room).pace_reason, FOLLOW_FROZEN);
+    assert_int_equal(room_advance(rig.room, 1, &called), ERROR_NONE);
+    assert_int_equal(room_figures(rig.room).calls, 1); /* an operator knows better */
+    rig_pass(&rig, 1000);
+    assert_in_range(room_figures(rig.room).calls, 8, 12);
+    assert_int_equal(room_figures(rig.room).rate_milli, 10000); /* its pace is what the settings say */
+    assert_int_equal(room_figures(rig.room).pace_reason, FOLLOW_FIXED);
+    rig_free(&rig);
+}
+
+static void a_lobby_whose_pace_is_fixed_does_not_care_about_its_hall(void **state)
+{
+    struct settings settings = settings_following("fixed");
+    struct rig rig = rig_new(64, &settings);
+    (void)state;
+
+    tell_that_people_wait(&rig, 60000);
+    for (uint64_t who = 1; who <= 5; who++)
+        rig_place(&rig, who);
+    rig_pass(&rig, 1000);
+    assert_int_equal(room_figures(rig.room).calls, 5);
+    rig_free(&rig);
+}
+
+static void a_freeze_ends_with_the_pace_that_knew_it(void **state)
+{
+    struct settings follows = settings_following("hall"), fixed = settings_following("fixed");
+    struct rig rig = rig_new(64, &follows);
+    (void)state;
+
+    rig_place(&rig, 1);
+    tell_that_people_wait(&rig, 60000);
+    rig_place(&rig, 2);
+    assert_int_equal(rig_set(&rig, &fixed), ERROR_NONE);
+    rig_pass(&rig, 1000);
+    assert_int_equal(room_figures(rig.room).calls, 2);
+    rig_free(&rig);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -151,6 +223,9 @@ int main(void)
         cmocka_unit_test(those_in_a_hall_ask_by_their_position),
         cmocka_unit_test(those_in_a_lobby_ask_by_how_many_are_ahead),
         cmocka_unit_test(who_asks_as_told_is_there),
+        cmocka_unit_test(a_lobby_calls_nobody_while_people_wait_in_its_hall),
+        cmocka_unit_test(a_lobby_whose_pace_is_fixed_does_not_care_about_its_hall),
+        cmocka_unit_test(a_freeze_ends_with_the_pace_that_knew_it),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
