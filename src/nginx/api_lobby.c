@@ -30,7 +30,7 @@ static void mode_set_queue(struct settings *settings, const struct family *famil
 static void mode_set_open(struct settings *settings, const struct family *family);
 
 static const struct family_deed activate = {.op = ENGINE_PUT, .change = mode_set_queue, .makes_lobby = true};
-static const struct family_deed deactivate = {.op = ENGINE_PUT, .change = mode_set_open};
+static const struct family_deed deactivate = {.op = ENGINE_PUT, .change = mode_set_open, .makes_lobby = true};
 static const struct family_deed advance = {.op = ENGINE_ADVANCE};
 
 static const struct family_row rows[] = {

@@ -369,5 +369,13 @@ def test_a_trusted_variable_makes_an_operator(server):
 
 
 def test_what_was_never_activated_cannot_be_steered(admin):
-    for answer in (admin.post("deactivate", "nowhere"), admin.post("advance", "nowhere"), admin.status("nowhere")):
+    for answer in (admin.post("advance", "nowhere"), admin.status("nowhere")):
         assert_flat_error(answer, 404)
+
+
+def test_an_event_without_a_lobby_is_closed_until_it_is_said_to_need_none(server, admin):
+    assert server.client().get("/events/fresh").status == 403
+    assert assert_fields(admin.post("deactivate", "fresh"), CHANGED)["isActive"] is False
+    assert server.client().get("/events/fresh").status == 200
+    admin.post("activate", "fresh")
+    assert server.client().get("/events/fresh").status == 403
