@@ -21,6 +21,7 @@
 
 static const struct family_api *const apis[] = {&tier2_api, &lobby_api, &lobby_admin_api, &concert_api};
 
+static bool is_of_queue(ngx_http_request_t *r);
 static bool route_find(ngx_http_request_t *r, struct family *family, struct span *allow);
 static bool rows_search(ngx_http_request_t *r, const struct family_api *api, struct family *family,
                         struct span *allow);
@@ -45,9 +46,15 @@ ngx_int_t family_handler(ngx_http_request_t *r)
         request->family = family;
         return family_begin(r, family);
     }
-    if (allow.data == NULL && conf_loc(r)->families & FAMILY_QUEUE)
-        return api_queue_handler(r);
-    return api_turn_away(r, allow);
+    return allow.data == NULL && is_of_queue(r) ? api_queue_handler(r) : api_turn_away(r, allow);
+}
+
+/* Its calls are one word each. */
+static bool is_of_queue(ngx_http_request_t *r)
+{
+    struct span rest = path_rest(r, tier2_api.noun);
+    return conf_loc(r)->families & FAMILY_QUEUE &&
+           (rest.len == 0 || memchr(rest.data, '/', rest.len) == NULL);
 }
 
 /* ---- routes ---- */

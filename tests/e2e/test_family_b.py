@@ -23,7 +23,7 @@ SERVER = """
         weir_user $http_x_user_id from=127.0.0.1;
         location /api/queue/ {{ weir_api tier2; weir_admin $role_is_admin; }}
         location /api/v1/queue/ {{ weir_api queue tier2; }}
-        location ~ ^/pattern/queue/ {{ weir_api tier2; }}
+        location ~ ^/pattern/queue/ {{ weir_api queue tier2; }}
         location /untrusted/ {{ weir_user $http_x_user_id from=10.0.0.0/8; weir_api tier2; }}
         location /two/ {{ weir_api tier2; weir_lobby /vwr/; }}
         location /limited/ {{ weir_api tier2; limit_req zone=none; }}
@@ -373,6 +373,9 @@ def test_both_families_answer_at_one_address(server):
     assert server.client().get("/api/v1/queue/status").error_code == "MISSING_TOKEN"
     assert server.client().get("/api/v1/queue/nothing").error_code == "NOT_FOUND"
     assert_flat_error(server.client().get("/api/v1/queue/status/line"), 401)
+    assert server.client().get("/pattern/queue/status").error_code == "MISSING_TOKEN"
+    for prefix in ("/api/v1/queue/", "/pattern/queue/"):
+        assert server.client().get(prefix + "x/status").error_code == "NOT_FOUND", "its calls are one word each"
     api.leave(token)
     assert_fields(person.status("line"), OUTSIDE)
 
