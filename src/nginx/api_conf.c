@@ -65,7 +65,8 @@ static char *families_take(ngx_conf_t *cf, struct loc_conf *conf)
         if (conf_parameter(&words[i], "room=", &room))
             continue;
         if (!family_read(span_of_str(words[i]), &family) || conf->families & family)
-            return "takes queue, tier2 and concert, each once, or lobby, or admin, or admin lobby";
+            return "takes queue, tier2 and concert, each once, or lobby, or admin, or admin lobby; and jwks "
+                   "takes tier=1 or tier=2";
         conf->families |= family;
     }
     if (!go_together(conf->families))

@@ -17,6 +17,7 @@
 #define PATH_OF_TICKET "/check/"
 
 static ngx_int_t mask_path(ngx_http_request_t *r);
+static size_t ticket_at(ngx_str_t path);
 static void mask_raw_path(ngx_str_t text);
 static void mask_after_question_mark(ngx_str_t text);
 static void mask_args(struct span args);
@@ -72,17 +73,15 @@ ngx_int_t mask_query(ngx_http_request_t *r)
 static ngx_int_t mask_path(ngx_http_request_t *r)
 {
     struct request *request = request_of(r);
-    const char *check = memmem(r->uri.data, r->uri.len, PATH_OF_TICKET, sizeof(PATH_OF_TICKET) - 1);
-    if (request->path_ticket.data != NULL || check == NULL)
+    size_t at = ticket_at(r->uri);
+    if (request->path_ticket.data != NULL || at == r->uri.len)
         return NGX_OK;
     u_char *copy = ngx_pstrdup(r->pool, &r->uri), *masked = ngx_pstrdup(r->pool, &r->uri);
     if (copy == NULL || masked == NULL)
         return NGX_ERROR;
-    u_char *end = copy + r->uri.len, *start = end;
-    while (start > copy && start[-1] != '/')
-        start--;
-    request->path_ticket = (struct span){(const char *)start, (size_t)(end - start)};
-    ngx_memset(masked + (start - copy), '*', (size_t)(end - start));
+    request->path_ticket = (struct span){(const char *)copy + at, r->uri.len - at};
+    for (size_t i = at; i < r->uri.len; i++)
+        masked[i] = masked[i] == '/' ? '/' : '*';
     mask_raw_path(r->request_line);
     if (!lies_within(r->unparsed_uri, r->request_line))
         mask_raw_path(r->unparsed_uri);
@@ -90,17 +89,27 @@ static ngx_int_t mask_path(ngx_http_request_t *r)
     return NGX_OK;
 }
 
+/* Where it begins; the end of the path: there is none. */
+static size_t ticket_at(ngx_str_t path)
+{
+    u_char *end = path.data + path.len;
+    u_char *check = memmem(path.data, path.len, PATH_OF_TICKET, sizeof(PATH_OF_TICKET) - 1);
+    u_char *slash = check != NULL ? ngx_strlchr(check + sizeof(PATH_OF_TICKET) - 1, end, '/') : NULL;
+    return slash != NULL ? (size_t)(slash + 1 - path.data) : path.len;
+}
+
 /* All that follows the event; where the path is written in another way than it is read, all of it. */
 static void mask_raw_path(ngx_str_t text)
 {
-    u_char *end = text.data + text.len, *at = ngx_strlchr(text.data, end, '/');
+    u_char *at = ngx_strlchr(text.data, text.data + text.len, '/');
     if (at == NULL)
         return;
-    u_char *check = memmem(at, (size_t)(end - at), PATH_OF_TICKET, sizeof(PATH_OF_TICKET) - 1);
-    u_char *event = check != NULL ? ngx_strlchr(check + sizeof(PATH_OF_TICKET) - 1, end, '/') : NULL;
-    for (at = event != NULL ? event : at; at < end && *at != '?' && *at != ' '; at++)
-        if (*at != '/')
-            *at = '*';
+    ngx_str_t path = {(size_t)(text.data + text.len - at), at};
+    for (size_t i = 0; i < path.len; i++)
+        if (at[i] == '?' || at[i] == ' ')
+            path.len = i;
+    for (size_t i = ticket_at(path) < path.len ? ticket_at(path) : 0; i < path.len; i++)
+        at[i] = at[i] == '/' ? '/' : '*';
 }
 
 /* To the end, or to the space before the protocol. */

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The anonymous lobby, "tier 1", and its operators: the contract, field by field, type by type, and everything that is wrong."""
 
+import json
 import re
+import subprocess
 
 import jwt
 import pytest
@@ -16,10 +18,11 @@ ROOMS = {
     "lobby:logged": "preset=lobby mode=hold", "lobby:counted": "preset=lobby mode=hold",
     "42": FAST, "plain": FAST,
 }
-HTTP = "map $http_x_role $role_is_admin { admin 1; }"
+EVERYTHING = "log_format everything '$request|$request_uri|$uri|$document_uri|$args|$request_filename';"
+HTTP = "map $http_x_role $role_is_admin { admin 1; }" + EVERYTHING
 SERVER = """
-        location /vwr-api/vwr/ {{ weir_api lobby; }}
-        location ~* ^/pattern/VWR/ {{ weir_api lobby; }}
+        location /vwr-api/vwr/ {{ weir_api lobby; access_log access.log everything; }}
+        location ~* ^/pattern/VWR/ {{ weir_api lobby; access_log access.log everything; }}
         location /api/admin/vwr/ {{
             weir_api admin lobby;
             weir_user $http_x_user_id from=127.0.0.1;
@@ -272,6 +275,21 @@ def test_a_request_id_is_in_no_log(server, visitor):
     wait_until(lambda: "/Pattern/vwr/check/logged/" in server.log("access.log"), 5, "the last line")
     for log in ("access.log", "error.log"):
         assert request_id[8:40] not in server.log(log)
+
+
+def test_a_request_id_is_in_no_log_over_http2_either(weir):
+    server = weir(rooms={"lobby:1": "preset=lobby mode=hold"}, api=False, listen="http2",
+                  http=EVERYTHING,
+                  server="location /vwr-api/vwr/ { weir_api lobby; access_log access.log everything; }")
+
+    def curl(*args):
+        done = subprocess.run(["curl", "-sS", "--http2-prior-knowledge", *args], capture_output=True, timeout=20, check=True)
+        return json.loads(done.stdout)
+    url = f"http://127.0.0.1:{server.port}/vwr-api/vwr/"
+    request_id = curl("-d", "{}", url + "assign/1")["requestId"]
+    assert curl(f"{url}check/1/{request_id}?userId=x")["position"] == 1
+    wait_until(lambda: "/check/1/****" in server.log("access.log"), 5, "the line")
+    assert request_id not in server.log("access.log") + server.log()
 
 
 # --- operators
