@@ -5,6 +5,7 @@
  */
 #include "nginx/family.h"
 
+#include "base/must.h"
 #include "base/query.h"
 #include "nginx/queue.h"
 #include "nginx/reply.h"
@@ -14,6 +15,7 @@
 static enum error token_ask(ngx_http_request_t *r, struct family *family);
 static enum error status_ask_sent(ngx_http_request_t *r, struct family *family);
 static enum error leave_ask_sent(ngx_http_request_t *r, struct family *family);
+static bool names_somebody(ngx_http_request_t *r, const struct family *family);
 static ngx_int_t token_tell(ngx_http_request_t *r, struct family *family);
 static ngx_int_t status_tell_position(ngx_http_request_t *r, struct family *family);
 static ngx_int_t left_tell(ngx_http_request_t *r, struct family *family);
@@ -50,8 +52,18 @@ static bool is_meant(ngx_http_request_t *r, const struct family_row *row)
 
 static enum error token_ask(ngx_http_request_t *r, struct family *family)
 {
-    enum error error = family_label(r);
-    return error == ERROR_NONE ? family_join(r, family) : error;
+    enum error error = family_label(r, family);
+    if (error == ERROR_NONE)
+        error = family_join(r, family);
+    if (error == ERROR_NONE && names_somebody(r, family))
+        must(holder_of_identity(conf_main(r)->keys, family->label, &request_of(r)->call.engine.join.holder));
+    return error;
+}
+
+/* Where the operator trusts whoever asks, they ask for others: one ticket for each name, which those then carry themselves. */
+static bool names_somebody(ngx_http_request_t *r, const struct family *family)
+{
+    return conf_loc(r)->trusts_user_id && family->label.len > 0 && family->visitor.identity.data == NULL;
 }
 
 static enum error status_ask_sent(ngx_http_request_t *r, struct family *family)
@@ -69,7 +81,7 @@ static ngx_int_t token_tell(ngx_http_request_t *r, struct family *family)
     char ticket[TICKET_TOKEN_MAX];
     size_t len = queue_ticket_write(r, family->room, &family->standing, ticket);
     ngx_buf_t *body = reply_buffer(r, len + 96);
-    if (body == NULL || family_keep_visitor(r, family) != NGX_OK)
+    if (body == NULL || (!names_somebody(r, family) && family_keep_visitor(r, family) != NGX_OK))
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     TEXT_ADD(body, "{\"data\":{\"token\":\"");
     text_add(body, (struct span){ticket, len});

@@ -64,6 +64,10 @@ static char *families_take(ngx_conf_t *cf, struct loc_conf *conf)
     for (ngx_uint_t i = 1; i < cf->args->nelts; i++) {
         if (conf_parameter(&words[i], "room=", &room))
             continue;
+        if (span_equal(span_of_str(words[i]), SPAN("user_id=trusted"))) {
+            conf->trusts_user_id = true;
+            continue;
+        }
         if (!family_read(span_of_str(words[i]), &family) || conf->families & family)
             return "takes queue, tier2 and concert, each once, or lobby, or admin, or admin lobby; and jwks "
                    "takes tier=1 or tier=2";
@@ -86,7 +90,9 @@ static bool go_together(ngx_uint_t families)
 static char *concert_room_take(ngx_conf_t *cf, struct loc_conf *conf, ngx_str_t room)
 {
     if (!(conf->families & FAMILY_CONCERT))
-        return room.data == NULL ? NGX_CONF_OK : "takes room=NAME for concert alone";
+        return room.data == NULL && !conf->trusts_user_id
+                   ? NGX_CONF_OK
+                   : "takes room=NAME and user_id=trusted for concert alone";
     conf->concert_room = room.data != NULL ? room : (ngx_str_t)ngx_string(CONCERT_ROOM);
     return rooms_name_check(cf, conf->concert_room);
 }

@@ -73,7 +73,7 @@ const struct family_api lobby_admin_api = {
 
 static enum error assign_ask(ngx_http_request_t *r, struct family *family)
 {
-    enum error error = family_label(r);
+    enum error error = family_label(r, family);
     return error == ERROR_NONE ? family_join(r, family) : error;
 }
 

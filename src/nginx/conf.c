@@ -71,6 +71,7 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
         conf->is_api = above->is_api;
         conf->families = above->families;
         conf->concert_room = above->concert_room;
+        conf->trusts_user_id = above->trusts_user_id;
         conf->is_lobby = above->is_lobby;
         conf->jwks_tier = above->jwks_tier;
     }

@@ -107,6 +107,7 @@ struct loc_conf {
     bool is_api;
     ngx_uint_t families;    /* enum conf_family; 0: none of them */
     ngx_str_t concert_room; /* of weir_api concert */
+    bool trusts_user_id;    /* of weir_api concert: whoever asks may say for whom */
     ngx_array_t *admins;    /* ngx_http_complex_value_t of weir_admin; NULL: nobody */
     bool is_lobby;          /* weir_page lobby */
     int jwks_tier;          /* of weir_api jwks; 0: both */

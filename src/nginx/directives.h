@@ -88,13 +88,16 @@
               NGX_HTTP_LOC_CONF_OFFSET, conf_idempotency_directive,                                        \
               "Whether join and enter must carry an Idempotency-Key.")                                     \
     DIRECTIVE("weir_api",                                                                                  \
-              "weir_api [queue] [tier2] [concert [room=NAME]] | lobby | admin [lobby] | health | "         \
+              "weir_api [queue] [tier2] [concert [room=NAME] [user_id=trusted]] | lobby | "                \
+              "admin [lobby] | health | "                                                                  \
               "jwks [tier=N];",                                                                            \
               "none", "location", NGX_HTTP_LOC_CONF | NGX_CONF_1MORE, NGX_HTTP_LOC_CONF_OFFSET,            \
               api_directive,                                                                               \
               "`queue` answers the queue API in a location such as `/api/v1/queue/`; `tier2` the "         \
               "signed-in queue's there or in `/api/queue/`; `concert` the concert queue's, whose one "     \
-              "room is NAME (`concert` if not said); where several stand together, what a request "        \
+              "room is NAME (`concert` if not said), and in which with `user_id=trusted` everybody who "   \
+              "can ask here may ask for anybody by name: for a location that only a service of yours "     \
+              "can reach; where several stand together, what a request "                                   \
               "carries says which it is for. `lobby` answers the lobby's API in `/vwr-api/vwr/`, and "     \
               "`admin lobby` that of its operators in `/api/admin/vwr/`; `health` answers "                \
               "`/healthz` and `/readyz`; `jwks` gives the public keys of passes, of one tier or of both, " \

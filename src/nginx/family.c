@@ -363,14 +363,15 @@ enum error family_number(ngx_http_request_t *r, struct family *family, struct sp
     return number >= 1 && number <= most ? ERROR_NONE : ERROR_INVALID_REQUEST;
 }
 
-enum error family_label(ngx_http_request_t *r)
+enum error family_label(ngx_http_request_t *r, struct family *family)
 {
     struct json_member label = {.name = SPAN("userId"), .kind = JSON_TEXT, .is_optional = true};
     if (request_of(r)->body.text.len == 0)
         return ERROR_NONE;
     enum error error = queue_body(r, &label, 1);
-    return error == ERROR_NONE && label.is_present && label.text.len > LABEL_MAX ? ERROR_INVALID_REQUEST
-                                                                                 : error;
+    if (error == ERROR_NONE && label.is_present)
+        family->label = label.text;
+    return family->label.len > LABEL_MAX ? ERROR_INVALID_REQUEST : error;
 }
 
 /* ---- for `tell` ---- */

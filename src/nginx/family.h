@@ -83,6 +83,7 @@ struct family {
     struct span event, ticket; /* that the path names */
     struct span room;
     struct visitor visitor;
+    struct span label;           /* what they call themselves; len 0: nothing */
     struct join join;            /* that waits for something else */
     struct ticket_claims claims; /* of the ticket that was sent */
     bool is_found;               /* there is a ticket, and `standing` says how it stands */
@@ -124,8 +125,8 @@ enum error family_ask_ticket(ngx_http_request_t *r, struct family *family, struc
 /* A whole number, in the query or, where the row wants it, in the body. ERROR_INVALID_REQUEST: it is none from 1 to `most`. */
 enum error family_number(ngx_http_request_t *r, struct family *family, struct span name, uint32_t most);
 
-/* Somebody's name for themselves in a JSON body: a label, and no more. There need be none. */
-enum error family_label(ngx_http_request_t *r);
+/* Somebody's name for themselves in a JSON body (family->label): there need be none, and it is a label and no more. */
+enum error family_label(ngx_http_request_t *r, struct family *family);
 
 /* ---- for `tell` ---- */
 

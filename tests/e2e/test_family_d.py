@@ -28,6 +28,7 @@ SERVER = """
         location /seats {{ weir_gate room=concert ticket=on; proxy_pass http://127.0.0.1:{shop}; }}
         location /tier2 {{ weir_gate tier=2 room=$http_x_room ticket=on; proxy_pass http://127.0.0.1:{shop}; }}
         location /lobby/ {{ weir_api concert room=lobby; }}
+        location /service/ {{ allow 127.0.0.1; deny all; weir_api concert room=line user_id=trusted; }}
         location /passes {{ weir_gate room=concert; proxy_pass http://127.0.0.1:{shop}; }}
         location /mine {{
             weir_gate room=concert ticket=on;
@@ -141,6 +142,17 @@ def test_one_identity_has_one_ticket_and_nobody_else_may_use_it(server):
 def test_a_hundred_joins_of_one_identity_at_once_are_one_ticket(server):
     request = ("POST", "/named/token", '{"userId":"1"}', {"X-User-Id": "impatient"})
     assert len({answer.json()["data"]["token"] for answer in at_once(server.port, [request] * 100)}) == 1
+
+
+def test_where_the_operator_trusts_whoever_asks_there_is_one_ticket_for_each_name(server):
+    service = [Fan(server, "/service/", cookies=cookies) for cookies in (False, True, True)]
+    tokens = {name: {one.join(name).json()["data"]["token"] for one in service} for name in ("dora", "emil")}
+    assert all(len(of_one) == 1 for of_one in tokens.values()) and tokens["dora"] != tokens["emil"]
+    assert not service[1].client.cookies, "a service is no visitor"
+    (token,) = tokens["dora"]
+    assert_fields(Fan(server, "/line/queue/").status(token), STATUS)
+    assert Fan(server, "/line/queue/").join("dora").json()["data"]["token"] != token, "elsewhere it is a label"
+    assert service[0].join("").json()["data"]["token"] != service[0].join("").json()["data"]["token"]
 
 
 # --- the gate
@@ -314,7 +326,7 @@ def test_three_families_share_one_address(server):
     assert api.get("/shared/queue/nothing").error_code == "NOT_FOUND"
 
 
-@pytest.mark.parametrize("words", ["concert room=", "concert room=a/b", "queue room=x", "concert concert", "concert lobby", "concert tier=2"])
+@pytest.mark.parametrize("words", ["concert room=", "concert room=a/b", "queue room=x", "queue user_id=trusted", "concert user_id=believed", "concert concert", "concert lobby", "concert tier=2"])
 def test_what_does_not_go_together_is_refused(weir, words):
     accepted, said = weir(start=False, server=f"location /x/ {{ weir_api {words}; }}").check_conf()
     assert not accepted and ("weir_api" in said or "room name" in said)
