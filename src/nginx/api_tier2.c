@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The signed-in queue, "tier 2". Its clients come with nothing but who they are: the room finds their ticket by that. They know no
- * enter: whoever is called when they ask is inside with that answer, which has their pass.
+ * The signed-in queue, "tier 2". Its clients come with nothing but who they are: the room finds their ticket by that; and a browser
+ * keeps the ticket in a cookie, for a room that has lost it. They know no enter: whoever is called when they ask is inside with that
+ * answer, which has their pass.
  */
 #include "nginx/family.h"
 
 #include "nginx/admin.h"
+#include "nginx/pass_cookie.h"
+#include "nginx/queue.h"
 #include "nginx/reply.h"
 #include "nginx/text.h"
 
@@ -19,6 +22,7 @@ static enum error heartbeat_ask_held(ngx_http_request_t *r, struct family *famil
 static enum error leave_ask_held(ngx_http_request_t *r, struct family *family);
 static enum error threshold_ask(ngx_http_request_t *r, struct family *family);
 static ngx_int_t state_tell(ngx_http_request_t *r, struct family *family);
+static ngx_int_t ticket_keep(ngx_http_request_t *r, const struct family *family);
 static void queued_add(ngx_buf_t *body, ngx_http_request_t *r, const struct family *family);
 static void active_add(ngx_buf_t *body, ngx_http_request_t *r, const struct family *family);
 static void outside_add(ngx_buf_t *body, ngx_http_request_t *r);
@@ -34,14 +38,14 @@ static const struct family_deed clear = {.op = ENGINE_CLEAR};
 static const struct family_deed threshold = {.op = ENGINE_PUT, .change = threshold_set};
 
 static const struct family_row rows[] = {
-    {SPAN("check/"), NAMES_EVENT, FAMILY_POSTS, .has_lobby = true, .enters = true, .has_figures = true,
-     .ask = check_ask, .tell = state_tell},
-    {SPAN("status/"), NAMES_EVENT, FAMILY_GETS, .is_forgiving = true, .enters = true, .has_figures = true,
-     .ask = status_ask_held, .tell = state_tell},
-    {SPAN("heartbeat/"), NAMES_EVENT, FAMILY_POSTS, .is_forgiving = true, .ask = heartbeat_ask_held,
-     .tell = heartbeat_tell_word},
-    {SPAN("leave/"), NAMES_EVENT, FAMILY_POSTS, .is_forgiving = true, .ask = leave_ask_held,
-     .tell = left_tell},
+    {SPAN("check/"), NAMES_EVENT, FAMILY_POSTS, .has_lobby = true, .keeps_ticket = true, .enters = true,
+     .has_figures = true, .ask = check_ask, .tell = state_tell},
+    {SPAN("status/"), NAMES_EVENT, FAMILY_GETS, .is_forgiving = true, .keeps_ticket = true, .enters = true,
+     .has_figures = true, .ask = status_ask_held, .tell = state_tell},
+    {SPAN("heartbeat/"), NAMES_EVENT, FAMILY_POSTS, .is_forgiving = true, .keeps_ticket = true,
+     .ask = heartbeat_ask_held, .tell = heartbeat_tell_word},
+    {SPAN("leave/"), NAMES_EVENT, FAMILY_POSTS, .is_forgiving = true, .keeps_ticket = true,
+     .ask = leave_ask_held, .tell = left_tell},
     {SPAN("admin/"), NAMES_EVENT, FAMILY_GETS, .is_admin = true, .tell = admin_tell_room},
     {SPAN("admin/clear/"), NAMES_EVENT, FAMILY_POSTS, .is_admin = true, .deed = &clear, .tell = cleared_tell},
     {SPAN("admin/threshold/"), NAMES_EVENT, FAMILY_POSTS, .is_admin = true, .deed = &threshold,
@@ -82,7 +86,7 @@ static enum error leave_ask_held(ngx_http_request_t *r, struct family *family)
 static ngx_int_t state_tell(ngx_http_request_t *r, struct family *family)
 {
     ngx_buf_t *body = reply_buffer(r, STATE_BYTES + family->pass.token.len);
-    if (body == NULL)
+    if (body == NULL || (family->is_found && !family->is_kept && ticket_keep(r, family) != NGX_OK))
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     if (!family->is_found)
         outside_add(body, r);
@@ -99,6 +103,13 @@ static ngx_int_t state_tell(ngx_http_request_t *r, struct family *family)
     }
     TEXT_ADD(body, "}");
     return reply_json(r, NGX_HTTP_OK, body);
+}
+
+static ngx_int_t ticket_keep(ngx_http_request_t *r, const struct family *family)
+{
+    char ticket[TICKET_TOKEN_MAX];
+    size_t len = queue_ticket_write(r, family->room, &family->standing, ticket);
+    return ticket_cookie_set(r, family->room, (struct span){ticket, len});
 }
 
 /* The figures are of a moment later than the standing: whoever left meanwhile must not make a negative number. */

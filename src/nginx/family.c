@@ -13,6 +13,7 @@
 #include "nginx/api_queue.h"
 #include "nginx/body.h"
 #include "nginx/lobby.h"
+#include "nginx/pass_cookie.h"
 #include "nginx/queue.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
@@ -32,8 +33,9 @@ static family_step family_open, visit_begin;
 static bool may_ask(ngx_http_request_t *r, struct family *family);
 static family_step family_turn_out;
 static enum error room_choose(ngx_http_request_t *r, struct family *family);
-static family_step mode_ask, mode_told, visit_let_join, visit_told, visit_entered, visit_figures,
-    figures_told;
+static bool ticket_is_kept(ngx_http_request_t *r, struct family *family);
+static family_step kept_ask, kept_told, mode_ask, mode_told, visit_let_join, visit_told, visit_entered,
+    visit_figures, figures_told;
 
 ngx_int_t family_handler(ngx_http_request_t *r)
 {
@@ -162,6 +164,8 @@ static enum family_next family_open(ngx_http_request_t *r, struct family *family
         return mode_ask(r, family);
     if (row->is_admin)
         return family_ask(r, family, ENGINE_FIGURES, row->deed != NULL ? family_deed : figures_told);
+    if (row->keeps_ticket && ticket_is_kept(r, family))
+        return kept_ask(r, family);
     return row->ask != NULL ? visit_begin(r, family) : visit_figures(r, family);
 }
 
@@ -196,6 +200,45 @@ static enum error room_choose(ngx_http_request_t *r, struct family *family)
     memcpy(family->name + prefix.len, family->event.data, family->event.len);
     family->room = (struct span){family->name, prefix.len + family->event.len};
     return ERROR_NONE;
+}
+
+static bool ticket_is_kept(ngx_http_request_t *r, struct family *family)
+{
+    char memory[TICKET_COOKIE_NAME_MAX];
+    struct span name = ticket_cookie_name(family->room, memory), cookie;
+    struct cookie_walk walk = {0};
+    while (request_cookie_next(request_of(r), name, &walk, &cookie))
+        if (queue_ticket_read(r, cookie, &family->claims, family->claims_room) &&
+            span_equal(family->claims.room, family->room))
+            return true;
+    return false;
+}
+
+/* First the place that the ticket names: it may be one that the room has lost, and that its holder alone knows of. */
+static enum family_next kept_ask(ngx_http_request_t *r, struct family *family)
+{
+    struct engine_call *call = &request_of(r)->call.engine;
+    family->op = call->op;
+    if (call->op == ENGINE_JOIN)
+        family->join = call->join;
+    else
+        family->place = call->place;
+    call->place = place_of_ticket(&family->claims);
+    return family_ask(r, family, call->op == ENGINE_JOIN ? ENGINE_STATUS : call->op, kept_told);
+}
+
+static enum family_next kept_told(ngx_http_request_t *r, struct family *family)
+{
+    struct engine_call *call = &request_of(r)->call.engine;
+    family->is_kept = call->error != ERROR_TOKEN_NOT_FOUND;
+    if (family->is_kept)
+        return visit_told(r, family);
+    call->op = family->op;
+    if (call->op == ENGINE_JOIN)
+        call->join = family->join;
+    else
+        call->place = family->place;
+    return visit_begin(r, family);
 }
 
 /* The join waits until the room has said that there is a line. */

@@ -45,6 +45,8 @@ struct family_row {
     bool is_forgiving; /* having no ticket is no error */
     bool needs_queue;  /* a room that is open, and so has no line, is none */
     bool has_lobby;    /* weir_lobby applies */
+    bool
+        keeps_ticket; /* for clients that keep none themselves: in a cookie, which gives a place back that was lost */
     bool enters;
     bool has_figures;
     bool is_admin;
@@ -83,8 +85,11 @@ struct family {
     struct span event, ticket; /* that the path names */
     struct span room;
     struct visitor visitor;
-    struct span label;           /* what they call themselves; len 0: nothing */
-    struct join join;            /* that waits for something else */
+    struct span label; /* what they call themselves; len 0: nothing */
+    enum engine_op op; /* and with it: what waits for something else to be asked first */
+    struct join join;
+    struct place place;
+    bool is_kept;                /* the ticket in their cookie is that of `standing` */
     struct ticket_claims claims; /* of the ticket that was sent */
     bool is_found;               /* there is a ticket, and `standing` says how it stands */
     struct standing standing;

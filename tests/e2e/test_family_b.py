@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The signed-in queue, "tier 2": its contract, call by call, field by field, type by type, and everything that is wrong."""
 
+import re
+import shutil
+
 import jwt
 import pytest
 from weirtest import Nginx, at_once, wait_until
@@ -179,6 +182,63 @@ def test_both_prefixes_and_a_pattern_lead_to_the_same_room(server):
 def test_a_hundred_checks_at_once_are_one_place(server):
     answers = at_once(server.port, [("POST", PREFIX + "check/line", "", {"X-User-Id": "impatient"})] * 100)
     assert len({answer.json()["position"] for answer in answers}) == 1
+
+
+# --- the ticket that a browser keeps for them
+
+
+class Browser(Person):
+    def __init__(self, server, name):
+        super().__init__(server, name)
+        self.client = server.client(headers={"X-User-Id": name})
+
+
+def test_a_browser_keeps_the_ticket_and_is_given_it_once(server):
+    person = Browser(server, "keeper")
+    first = person.check("line")
+    (cookie,) = first.header_all("set-cookie")
+    assert re.fullmatch(r"weir-ticket-line=[\w-]+; Path=/; Max-Age=86400; HttpOnly; SameSite=Lax", cookie)
+    for again in (person.check("line"), person.status("line"), person.heartbeat("line")):
+        assert again.status == 200 and not again.cookies()
+    assert person.status("line").json()["position"] == first.json()["position"]
+    person.leave("line")
+    assert_fields(person.status("line"), OUTSIDE)
+    assert "weir-ticket-line" in person.check("line").cookies(), "another place, another ticket"
+    person.leave("line")
+
+
+def test_a_kept_ticket_of_somebody_else_or_of_nobody_is_passed_over(server):
+    owner, thief = Browser(server, "ticket owner"), Browser(server, "ticket thief")
+    owner.check("line")
+    for cookie in (owner.client.cookies["weir-ticket-line"], "x", "A" * 100):
+        thief.client.cookies["weir-ticket-line"] = cookie
+        assert_fields(thief.status("line"), OUTSIDE)
+        thief.leave("line")
+    assert_fields(owner.status("line"), QUEUED)
+    owner.leave("line")
+
+
+def test_a_place_that_was_lost_is_given_back_to_who_kept_their_ticket(weir):
+    """The journal of a moment before, and a note that something is missing: as a power cut leaves it."""
+    server = weir(rooms={"line": "preset=hall mode=hold"}, api=False, http="weir_journal journal;", server="""
+        location /api/queue/ { weir_api tier2; weir_user $http_x_user_id from=127.0.0.1; }
+    """)
+    people = [Browser(server, f"person {i}") for i in range(3)]
+    forgetful = Person(server, "forgetful")
+    assert people[0].check("line").json()["position"] == 1
+    saved = server.dir / "saved"
+    shutil.copytree(server.dir / "journal", saved)
+    assert [person.check("line").json()["position"] for person in (*people[1:], forgetful)] == [2, 3, 4]
+    server.kill()
+    shutil.rmtree(server.dir / "journal")
+    saved.rename(server.dir / "journal")
+    (server.dir / "journal" / "journal-lost").touch()
+    server.start()
+    assert_fields(forgetful.status("line"), OUTSIDE)
+    assert [people[i].status("line").json()["position"] for i in (0, 2)] == [1, 2]
+    assert people[1].check("line").json()["position"] == 2
+    assert people[2].status("line").json()["position"] == 2, "the shown position never rises"
+    assert forgetful.check("line").json()["position"] == 4
 
 
 # --- the gate
