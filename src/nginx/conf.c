@@ -193,6 +193,16 @@ ngx_int_t conf_check(ngx_conf_t *cf)
     return gate_conf_check(cf, conf);
 }
 
+bool conf_parameter(const ngx_str_t *argument, const char *prefix, ngx_str_t *value)
+{
+    size_t len = ngx_strlen(prefix);
+    if (argument->len < len || ngx_strncmp(argument->data, prefix, len) != 0)
+        return false;
+    value->data = argument->data + len;
+    value->len = argument->len - len;
+    return true;
+}
+
 char *conf_predicates(ngx_conf_t *cf, ngx_array_t **list, size_t offset, void *conf)
 {
     ngx_str_t *words = cf->args->elts;
@@ -208,14 +218,4 @@ char *conf_predicates(ngx_conf_t *cf, ngx_array_t **list, size_t offset, void *c
     *list = NGX_CONF_UNSET_PTR;
     ngx_command_t slot = {.offset = offset};
     return ngx_http_set_predicate_slot(cf, &slot, conf);
-}
-
-bool conf_parameter(const ngx_str_t *argument, const char *prefix, ngx_str_t *value)
-{
-    size_t len = ngx_strlen(prefix);
-    if (argument->len < len || ngx_strncmp(argument->data, prefix, len) != 0)
-        return false;
-    value->data = argument->data + len;
-    value->len = argument->len - len;
-    return true;
 }
