@@ -83,6 +83,11 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
         server->has_gate = true;
         gate_conf_look(cf);
     }
+    if (conf->families & FAMILY_TIER2 && conf->identity == NULL)
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "weir: \"weir_api tier2\" in the location \"%V\" tells everybody to sign in: there is "
+                      "no weir_user",
+                      &core->name);
     conf_install(cf, conf);
     return NGX_CONF_OK;
 }

@@ -444,3 +444,11 @@ def test_both_families_answer_at_one_address(server):
 def test_what_does_not_go_together_is_refused(weir, words):
     accepted, said = weir(start=False, server=f"location /x/ {{ weir_api {words}; }}").check_conf()
     assert not accepted and "weir_api" in said
+
+
+def test_a_queue_that_knows_nobody_is_warned_of(weir):
+    server = weir(start=False, api=False, server="location /x/ { weir_api tier2; }")
+    accepted, said = server.check_conf()
+    assert accepted and re.search(r"\[warn\].*weir_api tier2.*/x/.*weir_user", said)
+    server.write_conf(server="weir_user $remote_user; location /x/ { weir_api tier2; }")
+    assert "[warn]" not in server.check_conf()[1]
