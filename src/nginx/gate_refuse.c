@@ -46,7 +46,7 @@ static ngx_int_t refusal_send(ngx_http_request_t *r, const struct gate *gate)
     struct span address = page_address(r, gate, is_page);
     if (is_page && address.len > 0 && verify_redirects(r))
         return redirect_send(r, address);
-    if (gate->conf->takes_tickets) {
+    if (gate->conf->takes_tickets && !verify_is_on(r)) {
         request_of(r)->shape = SHAPE_CONCERT;
         return reply_error(r, gate_ticket_error(gate), 0);
     }

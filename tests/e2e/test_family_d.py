@@ -29,6 +29,7 @@ SERVER = """
         location /tier2 {{ weir_gate tier=2 room=$http_x_room ticket=on; proxy_pass http://127.0.0.1:{shop}; }}
         location /lobby/ {{ weir_api concert room=lobby; }}
         location /service/ {{ allow 127.0.0.1; deny all; weir_api concert room=line user_id=trusted; }}
+        location = /verify {{ weir_verify $http_x_forwarded_uri redirect=off; }}
         location /passes {{ weir_gate room=concert; proxy_pass http://127.0.0.1:{shop}; }}
         location /mine {{
             weir_gate room=concert ticket=on;
@@ -217,6 +218,13 @@ def test_the_token_of_an_identity_is_theirs_at_the_gate_too(server):
     for who in ({}, {"X-User-Id": "bob"}):
         assert_error(server.client().get("/mine", headers={"User-Token": token, **who}), 400, "invalid_token")
     assert_error(server.client().get("/seats", headers={"User-Token": token}), 400, "invalid_token")
+
+
+def test_another_proxy_may_ask_about_a_token(server):
+    token = Fan(server).token()
+    asked = {"X-Forwarded-Uri": "/seats", "X-Forwarded-Method": "GET"}
+    assert server.client().get("/verify", headers={**asked, "User-Token": token}).status == 200
+    assert server.client().get("/verify", headers={**asked, "User-Token": "x"}).status == 401, "what proxies take for no"
 
 
 def test_a_pass_opens_that_gate_as_well(server):
