@@ -7,8 +7,8 @@
  *
  * A lobby's pass serves one person. To an anonymous visitor it says who they are: they hold their place in the hall as they held that in
  * the lobby. And it is entered once more, with a key that stands for the pass and a body that stands for
- * whoever comes with it: to the same person that is a repeat, to anybody else a conflict. The room keeps it as long as it
- * keeps keys.
+ * whoever comes with it: to the same person that is a repeat, to anybody else a conflict. When the key is forgotten, the
+ * ticket still knows that it was spent.
  */
 #include "nginx/lobby.h"
 

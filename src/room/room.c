@@ -281,6 +281,11 @@ static enum error enter_once(struct room *room, const struct enter *enter, uint3
     }
     if (!is_inside)
         ticket_enter(room, count, ticket, enter);
+    if (enter->spends && !ticket->is_spent) {
+        memory_keep(&room->memory, ticket, sizeof(*ticket));
+        ticket->is_spent = true;
+        record_ticket(room, count);
+    }
     standing_tell(room, count, ticket, standing);
     standing->is_repeat = is_inside;
     return remember_if_possible(room, &enter->request, count, standing);
@@ -297,6 +302,8 @@ enum error room_enter(struct room *room, const struct enter *enter, struct stand
     if (key != NULL && key->body != keys_body(enter->request.body))
         return ERROR_IDEMPOTENCY_CONFLICT;
     enum error error = room_meet(room, &enter->place, &count, &ticket);
+    if (error == ERROR_NONE && enter->spends && ticket->is_spent && key == NULL)
+        error = finish(room, ERROR_IDEMPOTENCY_CONFLICT);
     if (error != ERROR_NONE)
         return error;
     return finish(room, enter_once(room, enter, count, ticket, standing));

@@ -97,6 +97,11 @@ struct enter {
     uint8_t key_id; /* that will sign the pass */
     uint32_t wall_sec;
     struct request_key request;
+    /*
+     * The pass takes somebody further: whoever the body of the key stands for. That happens once. They may repeat it for as long as
+     * keys are kept; to anybody else, and later, it is ERROR_IDEMPOTENCY_CONFLICT.
+     */
+    bool spends;
 };
 
 struct figures {

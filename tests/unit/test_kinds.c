@@ -142,6 +142,54 @@ static void who_asks_as_told_is_there(void **state)
     rig_free(&rig);
 }
 
+/* ---- a pass that takes somebody further ---- */
+
+/* Somebody comes with the pass of this place, under the key that stands for it. */
+static enum error spend(struct rig *rig, const struct place *place, uint64_t somebody)
+{
+    struct enter enter = {.place = *place, .key_id = 1, .wall_sec = 1000, .spends = true};
+    struct standing standing;
+
+    enter.request = key_of(7, somebody);
+    return room_enter(rig->room, &enter, &standing);
+}
+
+static void a_pass_is_spent_by_one_person_who_may_repeat_it_for_a_while(void **state)
+{
+    struct settings settings = settings_of("lobby", "queue");
+    struct rig rig = rig_new(64, &settings);
+    struct place place = rig_place(&rig, 1);
+    struct standing standing;
+    (void)state;
+
+    assert_int_equal(rig_enter(&rig, &place, &standing), ERROR_NONE);
+    assert_int_equal(room_session_touch(rig.room, &place), ERROR_NONE);
+    assert_int_equal(spend(&rig, &place, 100), ERROR_NONE);
+    assert_int_equal(spend(&rig, &place, 200), ERROR_IDEMPOTENCY_CONFLICT);
+    rig_pass(&rig, 200000);
+    assert_int_equal(spend(&rig, &place, 100), ERROR_NONE);
+    rig_pass(&rig, 301000); /* the key is forgotten, the session lives */
+    assert_int_equal(spend(&rig, &place, 200), ERROR_IDEMPOTENCY_CONFLICT);
+    assert_int_equal(spend(&rig, &place, 100), ERROR_IDEMPOTENCY_CONFLICT);
+    assert_int_equal(room_session_touch(rig.room, &place), ERROR_NONE);
+    assert_int_equal(rig_enter(&rig, &place, &standing), ERROR_NONE); /* it is still their own pass */
+    rig_free(&rig);
+}
+
+static void whoever_is_not_inside_spends_nothing(void **state)
+{
+    struct settings settings = settings_of("lobby", "hold");
+    struct rig rig = rig_new(64, &settings);
+    struct place place = rig_place(&rig, 1);
+    uint32_t called;
+    (void)state;
+
+    assert_int_equal(spend(&rig, &place, 100), ERROR_NOT_READY);
+    assert_int_equal(room_advance(rig.room, 1, &called), ERROR_NONE);
+    assert_int_equal(spend(&rig, &place, 200), ERROR_NONE);
+    rig_free(&rig);
+}
+
 /* ---- a lobby that follows its hall ---- */
 
 static struct settings settings_following(const char *pace)
@@ -223,6 +271,8 @@ int main(void)
         cmocka_unit_test(those_in_a_hall_ask_by_their_position),
         cmocka_unit_test(those_in_a_lobby_ask_by_how_many_are_ahead),
         cmocka_unit_test(who_asks_as_told_is_there),
+        cmocka_unit_test(a_pass_is_spent_by_one_person_who_may_repeat_it_for_a_while),
+        cmocka_unit_test(whoever_is_not_inside_spends_nothing),
         cmocka_unit_test(a_lobby_calls_nobody_while_people_wait_in_its_hall),
         cmocka_unit_test(a_lobby_whose_pace_is_fixed_does_not_care_about_its_hall),
         cmocka_unit_test(a_freeze_ends_with_the_pace_that_knew_it),
