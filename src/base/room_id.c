@@ -4,6 +4,8 @@
 
 #include "base/ascii.h"
 
+#include <string.h>
+
 static bool is_allowed(char c)
 {
     return ascii_is_alnum(c) || c == '_' || c == '.' || c == ':' || c == '-';
@@ -17,4 +19,12 @@ bool room_id_is_valid(struct span id)
         if (!is_allowed(id.data[i]))
             return false;
     return !span_equal(id, SPAN(".")) && !span_equal(id, SPAN(".."));
+}
+
+struct span room_id_event(struct span id)
+{
+    static const struct span prefix = SPAN(ROOM_LOBBY_PREFIX);
+    if (id.len <= prefix.len || memcmp(id.data, prefix.data, prefix.len) != 0)
+        return SPAN_NONE;
+    return (struct span){id.data + prefix.len, id.len - prefix.len};
 }

@@ -8,6 +8,8 @@
  */
 #include "nginx/admin_token.h"
 
+#include "base/ascii.h"
+#include "nginx/identity.h"
 #include "nginx/private_file.h"
 #include "nginx/request.h"
 #include "token/operators.h"
@@ -37,6 +39,23 @@ struct span admin_token_name(ngx_http_request_t *r)
     const struct operators *operators = conf_main(r)->operators;
     struct span token = request_bearer(r);
     return operators != NULL && token.data != NULL ? operators_find(operators, token) : SPAN_NONE;
+}
+
+char *admin_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
+{
+    struct loc_conf *conf = data;
+    return conf_predicates(cf, &conf->admins, offsetof(struct loc_conf, admins), conf);
+}
+
+/* Who they are is known where weir_user is on. */
+struct span admin_name(ngx_http_request_t *r)
+{
+    struct span name = admin_token_name(r);
+    ngx_array_t *admins = conf_loc(r)->admins;
+    if (name.data != NULL || admins == NULL || ngx_http_test_predicates(r, admins) != NGX_DECLINED)
+        return name;
+    name = identity_of(r);
+    return name.data != NULL && ascii_all_visible(name) ? name : SPAN("weir_admin");
 }
 
 ngx_int_t admin_token_add_variable(ngx_conf_t *cf)

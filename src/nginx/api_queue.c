@@ -36,7 +36,6 @@ static const struct queue_row rows[] = {
 };
 
 static const struct queue_row *row_find(ngx_http_request_t *r, struct span *allow);
-static ngx_int_t queue_refuse(ngx_http_request_t *r, struct span allow);
 static ngx_int_t queue_begin(ngx_http_request_t *r, const struct queue_row *row);
 static void queue_ask(ngx_http_request_t *r);
 static void queue_submit(ngx_http_request_t *r);
@@ -49,7 +48,7 @@ ngx_int_t api_queue_handler(ngx_http_request_t *r)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     struct span allow = SPAN_NONE;
     const struct queue_row *row = row_find(r, &allow);
-    return row != NULL ? queue_begin(r, row) : queue_refuse(r, allow);
+    return row != NULL ? queue_begin(r, row) : api_turn_away(r, allow);
 }
 
 static const struct queue_row *row_find(ngx_http_request_t *r, struct span *allow)
@@ -67,7 +66,7 @@ static const struct queue_row *row_find(ngx_http_request_t *r, struct span *allo
     return NULL;
 }
 
-static ngx_int_t queue_refuse(ngx_http_request_t *r, struct span allow)
+ngx_int_t api_turn_away(ngx_http_request_t *r, struct span allow)
 {
     struct request *request = request_of(r);
     ngx_int_t rc = ngx_http_discard_request_body(r);
@@ -118,6 +117,8 @@ static void queue_tell(ngx_http_request_t *r)
     struct request *request = request_of(r);
     const struct engine_call *call = &request->call.engine;
     const struct queue_row *row = request->queue->row;
+    if (call->error == ERROR_NONE && (call->op == ENGINE_JOIN || call->op == ENGINE_STATUS))
+        lobby_note(r, call->room, &call->standing);
     bool is_fine = call->error == ERROR_NONE || (call->error == ERROR_TOKEN_NOT_FOUND && row->forgives);
     ngx_http_finalize_request(r, is_fine ? row->tell(r, request->queue) : error_tell(r, call));
 }

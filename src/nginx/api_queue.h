@@ -8,4 +8,7 @@
 
 ngx_int_t api_queue_handler(ngx_http_request_t *r);
 
+/* For a request that is no call of an API. `allow` has the methods that its path knows; data NULL: there is no such path. */
+ngx_int_t api_turn_away(ngx_http_request_t *r, struct span allow);
+
 #endif

@@ -11,11 +11,8 @@
 #include "nginx/conf.h"
 
 #include "nginx/api_admin.h"
-#include "nginx/api_queue.h"
 #include "nginx/body.h"
 #include "nginx/gate.h"
-#include "nginx/health.h"
-#include "nginx/jwks.h"
 #include "nginx/page.h"
 #include "nginx/pass_conf.h"
 #include "nginx/store.h"
@@ -25,8 +22,6 @@
 
 static void conf_install(ngx_conf_t *cf, struct loc_conf *conf);
 static void api_relax(ngx_conf_t *cf, ngx_http_core_loc_conf_t *core);
-static char *location_check(ngx_conf_t *cf, const char *directive);
-static char *admin_location_check(ngx_conf_t *cf);
 static ngx_int_t keeper_check(ngx_conf_t *cf, struct main_conf *conf);
 
 void *conf_create_main(ngx_conf_t *cf)
@@ -55,6 +50,7 @@ void *conf_create_loc(ngx_conf_t *cf)
     conf->origins = NGX_CONF_UNSET_PTR;
     conf->gate = NGX_CONF_UNSET_PTR;
     conf->bypass = NGX_CONF_UNSET_PTR;
+    conf->admins = NGX_CONF_UNSET_PTR;
     conf->when_down = NGX_CONF_UNSET_UINT;
     conf->idempotency = NGX_CONF_UNSET_UINT;
     return conf;
@@ -67,6 +63,7 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
     ngx_conf_merge_ptr_value(conf->origins, above->origins, NULL);
     ngx_conf_merge_ptr_value(conf->gate, above->gate, NULL);
     ngx_conf_merge_ptr_value(conf->bypass, above->bypass, NULL);
+    ngx_conf_merge_ptr_value(conf->admins, above->admins, NULL);
     ngx_conf_merge_uint_value(conf->when_down, above->when_down, WHEN_DOWN_SIGNED);
     ngx_conf_merge_str_value(conf->lobby, above->lobby, "");
     ngx_conf_merge_uint_value(conf->idempotency, above->idempotency, IDEMPOTENCY_OPTIONAL);
@@ -75,16 +72,25 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
         conf->handler = above->handler;
         conf->verify = above->verify;
         conf->is_api = above->is_api;
+        conf->families = above->families;
+        conf->concert_room = above->concert_room;
+        conf->trusts_user_id = above->trusts_user_id;
         conf->is_lobby = above->is_lobby;
         conf->jwks_tier = above->jwks_tier;
     }
-    if (conf->handler == api_admin_handler) /* no other site's page has any business there */
+    if (conf->handler == api_admin_handler ||
+        conf->families & FAMILY_ADMIN) /* no other site's page has any business there */
         conf->origins = NULL;
     if (conf->gate != NULL) {
         struct srv_conf *server = ngx_http_conf_get_module_srv_conf(cf, ngx_http_weir_module);
         server->has_gate = true;
         gate_conf_look(cf);
     }
+    if (conf->families & FAMILY_TIER2 && conf->identity == NULL)
+        ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                      "weir: \"weir_api tier2\" in the location \"%V\" tells everybody to sign in: there is "
+                      "no weir_user",
+                      &core->name);
     conf_install(cf, conf);
     return NGX_CONF_OK;
 }
@@ -124,34 +130,6 @@ char *conf_idempotency_directive(ngx_conf_t *cf, ngx_command_t *command, void *d
     return NGX_CONF_OK;
 }
 
-char *conf_api_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
-{
-    struct loc_conf *conf = data;
-    ngx_str_t *words = cf->args->elts;
-    if (conf->handler != NULL)
-        return "stands in a location that has a weir_api, a weir_page or a weir_verify already";
-    if (span_equal(span_of_str(words[1]), SPAN("queue")))
-        conf->handler = api_queue_handler;
-    else if (span_equal(span_of_str(words[1]), SPAN("health")))
-        conf->handler = health_handler;
-    else if (span_equal(span_of_str(words[1]), SPAN("admin")))
-        conf->handler = api_admin_handler;
-    else if (span_equal(span_of_str(words[1]), SPAN("jwks")))
-        conf->handler = jwks_handler;
-    else
-        return "must be queue, admin, health or jwks";
-    if (cf->args->nelts > 2 &&
-        (conf->handler != jwks_handler || !jwks_tier_read(&words[2], &conf->jwks_tier)))
-        return "takes nothing else, but for jwks: tier=1 or tier=2";
-    conf->is_api = true;
-    struct srv_conf *server = ngx_http_conf_get_module_srv_conf(cf, ngx_http_weir_module);
-    server->has_api = true;
-    conf_note_need(cf);
-    if (conf->handler == api_admin_handler)
-        return admin_location_check(cf);
-    return conf->handler == api_queue_handler ? location_check(cf, "weir_api queue") : NGX_CONF_OK;
-}
-
 char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
     struct loc_conf *conf = data;
@@ -165,23 +143,11 @@ char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     }
     conf->handler = page_handler;
     conf_note_need(cf);
-    return location_check(cf, "weir_page");
-}
-
-static char *admin_location_check(ngx_conf_t *cf)
-{
-    struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
-    ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
-    ngx_str_t *words = cf->args->elts;
-    if (!conf_is_prefix(core))
-        return "admin belongs in a location with a prefix, such as /weir/api/";
-    if (conf->admin.what.len == 0)
-        conf->admin = conf_mention(cf, words[0]);
-    return location_check(cf, "weir_api admin");
+    return conf_location_check(cf, "weir_page");
 }
 
 /* What follows the location's name is one segment of the path; without the slash it would be half a word. */
-static char *location_check(ngx_conf_t *cf, const char *directive)
+char *conf_location_check(ngx_conf_t *cf, const char *directive)
 {
     ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
     if (!conf_is_prefix(core))
@@ -265,4 +231,21 @@ bool conf_parameter(const ngx_str_t *argument, const char *prefix, ngx_str_t *va
     value->data = argument->data + len;
     value->len = argument->len - len;
     return true;
+}
+
+char *conf_predicates(ngx_conf_t *cf, ngx_array_t **list, size_t offset, void *conf)
+{
+    ngx_str_t *words = cf->args->elts;
+    if (*list != NGX_CONF_UNSET_PTR)
+        return "is duplicate";
+    *list = NULL;
+    if (cf->args->nelts == 2 && span_equal(span_of_str(words[1]), SPAN("off")))
+        return NGX_CONF_OK;
+    /* A word that is no variable would be true for everybody. */
+    for (ngx_uint_t i = 1; i < cf->args->nelts; i++)
+        if (words[i].len < 2 || words[i].data[0] != '$')
+            return "takes variables, such as $staff, or off";
+    *list = NGX_CONF_UNSET_PTR;
+    ngx_command_t slot = {.offset = offset};
+    return ngx_http_set_predicate_slot(cf, &slot, conf);
 }

@@ -78,6 +78,15 @@ struct srv_conf {
     bool has_verify; /* some location of it */
 };
 
+/* The APIs of clients that a location answers (weir_api). FAMILY_ADMIN beside FAMILY_LOBBY: the lobby's operators. */
+enum conf_family {
+    FAMILY_QUEUE = 1,
+    FAMILY_TIER2 = 2,
+    FAMILY_LOBBY = 4,
+    FAMILY_CONCERT = 8,
+    FAMILY_ADMIN = 16
+};
+
 enum conf_idempotency { IDEMPOTENCY_OPTIONAL, IDEMPOTENCY_REQUIRED };
 
 struct identity_conf; /* identity.c */
@@ -103,8 +112,12 @@ struct loc_conf {
     struct verify_conf *verify; /* of weir_verify in this very location */
     ngx_http_handler_pt handler; /* of weir_api, weir_page or weir_verify in this very location */
     bool is_api;
-    bool is_lobby; /* weir_page lobby */
-    int jwks_tier; /* of weir_api jwks; 0: both */
+    ngx_uint_t families;    /* enum conf_family; 0: none of them */
+    ngx_str_t concert_room; /* of weir_api concert */
+    bool trusts_user_id;    /* of weir_api concert: whoever asks may say for whom */
+    ngx_array_t *admins;    /* ngx_http_complex_value_t of weir_admin; NULL: nobody */
+    bool is_lobby;          /* weir_page lobby */
+    int jwks_tier;          /* of weir_api jwks; 0: both */
 };
 
 extern ngx_module_t ngx_http_weir_module;
@@ -125,9 +138,14 @@ struct conf_mention conf_mention(ngx_conf_t *cf, ngx_str_t what);
 /* The value behind `prefix` ("rooms=") if the parameter begins with it. */
 bool conf_parameter(const ngx_str_t *argument, const char *prefix, ngx_str_t *value);
 
+/* Reads a list of variables, any of which may be true, or `off`, into the member of `conf` at `offset`, which is `list`. */
+char *conf_predicates(ngx_conf_t *cf, ngx_array_t **list, size_t offset, void *conf);
+
 char *conf_idempotency_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
-char *conf_api_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
 char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);
+
+/* NGX_CONF_OK, or NGX_CONF_ERROR after having said that this directive needs a location whose name ends in a slash. */
+char *conf_location_check(ngx_conf_t *cf, const char *directive);
 
 /* A location with a prefix: not an exact one, a regex, an `if`, a named one. */
 static inline bool conf_is_prefix(const ngx_http_core_loc_conf_t *core)

@@ -9,6 +9,10 @@
 #include "nginx/reply.h"
 #include "nginx/request.h"
 
+#define HEADERS                                                                                    \
+    "Origin, Content-Type, Accept, Authorization, X-Requested-With, Idempotency-Key, X-Trace-Id, " \
+    "X-Request-ID, x-queue-entry-token"
+
 static bool origin_is_written_in_full(ngx_str_t origin);
 static bool origin_is_named(ngx_http_request_t *r, struct span origin);
 
@@ -84,14 +88,12 @@ bool cors_is_preflight(ngx_http_request_t *r, const struct request *request)
 
 ngx_int_t cors_answer_preflight(ngx_http_request_t *r, const struct request *request)
 {
+    bool takes_user_token = conf_loc(r)->families & FAMILY_CONCERT;
     if (!origin_is_named(r, request->sent.origin))
         return reply_empty(r, NGX_HTTP_NO_CONTENT);
     if (reply_header(r, SPAN("Access-Control-Allow-Methods"), SPAN("GET, POST, DELETE, OPTIONS")) != NGX_OK ||
-        reply_header(
-            r, SPAN("Access-Control-Allow-Headers"),
-            SPAN(
-                "Origin, Content-Type, Accept, Authorization, X-Requested-With, Idempotency-Key, X-Trace-Id, "
-                "X-Request-ID, x-queue-entry-token")) != NGX_OK ||
+        reply_header(r, SPAN("Access-Control-Allow-Headers"),
+                     takes_user_token ? SPAN(HEADERS ", User-Token") : SPAN(HEADERS)) != NGX_OK ||
         reply_header(r, SPAN("Access-Control-Max-Age"), SPAN("86400")) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     return reply_empty(r, NGX_HTTP_NO_CONTENT);

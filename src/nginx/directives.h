@@ -102,9 +102,19 @@
               NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_TAKE1,                 \
               NGX_HTTP_LOC_CONF_OFFSET, conf_idempotency_directive,                                        \
               "Whether join and enter must carry an Idempotency-Key.")                                     \
-    DIRECTIVE("weir_api", "weir_api queue | admin | health | jwks [tier=N];", "none", "location",          \
-              NGX_HTTP_LOC_CONF | NGX_CONF_TAKE12, NGX_HTTP_LOC_CONF_OFFSET, conf_api_directive,           \
-              "`queue` answers the queue API in a location such as `/api/v1/queue/`; `health` answers "    \
+    DIRECTIVE("weir_api",                                                                                  \
+              "weir_api [queue] [tier2] [concert [room=NAME] [user_id=trusted]] | lobby | "                \
+              "admin [lobby] | health | "                                                                  \
+              "jwks [tier=N];",                                                                            \
+              "none", "location", NGX_HTTP_LOC_CONF | NGX_CONF_1MORE, NGX_HTTP_LOC_CONF_OFFSET,            \
+              api_directive,                                                                               \
+              "`queue` answers the queue API in a location such as `/api/v1/queue/`; `tier2` the "         \
+              "signed-in queue's there or in `/api/queue/`; `concert` the concert queue's, whose one "     \
+              "room is NAME (`concert` if not said), and in which with `user_id=trusted` everybody who "   \
+              "can ask here may ask for anybody by name: for a location that only a service of yours "     \
+              "can reach; where several stand together, what a request "                                   \
+              "carries says which it is for. `lobby` answers the lobby's API in `/vwr-api/vwr/`, and "     \
+              "`admin lobby` that of its operators in `/api/admin/vwr/`; `health` answers "                \
               "`/healthz` and `/readyz`; `jwks` gives the public keys of passes, of one tier or of both, " \
               "in a location such as "                                                                     \
               "`/.well-known/jwks.json`; `admin` answers the operator's API in a location such as "        \
@@ -112,6 +122,14 @@
               "with a token of weir_admin_token_file; without such a file it answers 404, and weir_cors "  \
               "does not apply there. In such a location the request body is limited to 16 KiB "            \
               "whatever client_max_body_size says, and tokens in the query are masked in the logs.")       \
+    DIRECTIVE("weir_admin", "weir_admin $variable ... | off;", "off", "http, server, location",            \
+              NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                 \
+              NGX_HTTP_LOC_CONF_OFFSET, admin_directive,                                                   \
+              "Who is an administrator to `weir_api tier2` and `weir_api admin lobby`, beside those with " \
+              "a token of weir_admin_token_file: whenever one of these variables is neither empty nor "    \
+              "`0`. It must be something that nobody else can send, and that another site's page cannot "  \
+              "have a browser send: a role that an auth module found, not a cookie. The operator's API "   \
+              "takes a token alone.")                                                                      \
     DIRECTIVE("weir_page", "weir_page [lobby];", "none", "location",                                       \
               NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1, NGX_HTTP_LOC_CONF_OFFSET,              \
               conf_page_directive,                                                                         \
@@ -120,7 +138,7 @@
               "in a location such as `/vwr/`.")                                                            \
     DIRECTIVE("weir_gate",                                                                                 \
               "weir_gate [tier=N] room=NAME|$variable|* ... [page=PREFIX] "                                \
-              "[body=FIELD] | off;",                                                                       \
+              "[body=FIELD] [ticket=on] | off;",                                                           \
               "off", "http, server, location",                                                             \
               NGX_HTTP_MAIN_CONF | NGX_HTTP_SRV_CONF | NGX_HTTP_LOC_CONF | NGX_CONF_1MORE,                 \
               NGX_HTTP_LOC_CONF_OFFSET, gate_directive,                                                    \
@@ -129,7 +147,9 @@
               "that the room gives. `room=*` takes a pass of any room: the shop is told which, and "       \
               "has to see that it is the right one. The pass comes in the header x-queue-entry-token, "    \
               "in the room's cookie, as `Authorization: Bearer`, or in the field FIELD of a JSON body "    \
-              "of up to 16 KiB. A browser's navigation without one joins the first room: where there "     \
+              "of up to 16 KiB; with `ticket=on` a ticket in the header User-Token counts as one while "   \
+              "its holder is inside, and refusals are worded as clients of `weir_api concert` know "       \
+              "them. A browser's navigation without one joins the first room: where there "                \
               "is room it goes through, and the answer sets the pass; else it is sent to the waiting "     \
               "page (PREFIX and the room's name; PREFIX is `/queue/` if not said; with a variable in "     \
               "it, it is the whole path). Any other request without one gets 403. Gate the server as "     \

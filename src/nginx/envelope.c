@@ -10,6 +10,7 @@
 
 #include "nginx/reply.h"
 #include "nginx/request.h"
+#include "nginx/shape.h"
 
 #define LIMIT_REQ_REJECTED  3 /* ngx_http_limit_req_module keeps these to itself */
 #define LIMIT_CONN_REJECTED 2
@@ -85,7 +86,7 @@ static ngx_int_t page_exchange(ngx_http_request_t *r, struct request *request, e
     if (error == ERROR_METHOD_NOT_ALLOWED &&
         reply_header(r, SPAN("Allow"), SPAN("GET, HEAD, POST, DELETE")) != NGX_OK)
         return NGX_ERROR;
-    r->headers_out.status = (ngx_uint_t)error_info(error)->http_status;
+    r->headers_out.status = shape_status(r, error);
     r->headers_out.status_line.len = 0;
     r->headers_out.content_length_n = request->envelope->last - request->envelope->pos;
     ngx_str_set(&r->headers_out.content_type, "application/json");

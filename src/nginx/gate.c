@@ -21,6 +21,7 @@
 #include "nginx/gate_recent.h"
 #include "nginx/gate_refuse.h"
 #include "nginx/gate_state.h"
+#include "nginx/gate_ticket.h"
 #include "nginx/headers.h"
 #include "nginx/identity.h"
 #include "nginx/request.h"
@@ -38,7 +39,6 @@ static enum gate_move gate_look(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move pass_next(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move pass_touch(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move pass_touched(ngx_http_request_t *r, struct gate *gate);
-static enum gate_move line_look(ngx_http_request_t *r, struct gate *gate);
 static enum gate_move line_judge(ngx_http_request_t *r, struct gate *gate);
 static ngx_int_t gate_end(ngx_http_request_t *r, struct gate *gate);
 static void gate_note_down(struct gate_note *note, const struct gate *gate);
@@ -178,7 +178,7 @@ static enum gate_move pass_next(ngx_http_request_t *r, struct gate *gate)
     if (gate->at < gate->passes.count)
         return recent_has(pass) ? gate_decide(gate, GATE_PASSED)
                                 : gate_ask(r, gate, ENGINE_SETTINGS, pass->room, pass_touch);
-    gate->step = line_look;
+    gate->step = gate_ticket_look;
     return GATE_ON;
 }
 
@@ -216,7 +216,7 @@ static enum gate_move pass_touched(ngx_http_request_t *r, struct gate *gate)
     return GATE_ON;
 }
 
-static enum gate_move line_look(ngx_http_request_t *r, struct gate *gate)
+enum gate_move gate_look_at_line(ngx_http_request_t *r, struct gate *gate)
 {
     if (gate->line.len == 0) /* a path without a room is no way in */
         return gate_deny(gate);

@@ -15,7 +15,8 @@ struct gate_conf {
     int tier; /* that a pass must have at least; 0: the one that its room gives now */
     /* Stands before the room's name in the address of its waiting page; with a variable in it, or `room=*`, it is all of it. */
     ngx_http_complex_value_t page;
-    ngx_str_t field; /* of a JSON body in which a pass may come; empty: the body is not read */
+    bool takes_tickets; /* in User-Token */
+    ngx_str_t field;    /* of a JSON body in which a pass may come; empty: the body is not read */
 };
 
 char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *data);

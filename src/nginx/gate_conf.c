@@ -59,7 +59,11 @@ static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t wo
         return gate_page(cf, gate, value);
     if (conf_parameter(&word, "body=", &value))
         return gate_field(gate, value);
-    return "knows tier=N, room=NAME, room=$variable, room=*, page=PREFIX, body=FIELD and off";
+    if (span_equal(span_of_str(word), SPAN("ticket=on"))) {
+        gate->takes_tickets = true;
+        return NGX_CONF_OK;
+    }
+    return "knows tier=N, room=NAME, room=$variable, room=*, page=PREFIX, body=FIELD, ticket=on and off";
 }
 
 static char *gate_room(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t room)
@@ -157,19 +161,7 @@ static char *rooms_mention(ngx_conf_t *cf, const struct gate_conf *gate)
 char *gate_bypass_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
     struct loc_conf *conf = data;
-    ngx_str_t *words = cf->args->elts;
-    if (conf->bypass != NGX_CONF_UNSET_PTR)
-        return "is duplicate";
-    conf->bypass = NULL;
-    if (cf->args->nelts == 2 && span_equal(span_of_str(words[1]), SPAN("off")))
-        return NGX_CONF_OK;
-    /* A word that is no variable would let everybody by. */
-    for (ngx_uint_t i = 1; i < cf->args->nelts; i++)
-        if (words[i].len < 2 || words[i].data[0] != '$')
-            return "takes variables, such as $staff, or off";
-    conf->bypass = NGX_CONF_UNSET_PTR;
-    ngx_command_t slot = {.offset = offsetof(struct loc_conf, bypass)};
-    return ngx_http_set_predicate_slot(cf, &slot, conf);
+    return conf_predicates(cf, &conf->bypass, offsetof(struct loc_conf, bypass), conf);
 }
 
 char *gate_when_down_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)

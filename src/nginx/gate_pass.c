@@ -18,6 +18,7 @@
 
 static bool headers_try(ngx_http_request_t *r, struct gate *gate);
 static bool cookies_try(ngx_http_request_t *r, struct gate *gate);
+static bool client_cookies_try(ngx_http_request_t *r, struct gate *gate);
 static bool given_try(ngx_http_request_t *r, struct gate *gate);
 static bool token_try(ngx_http_request_t *r, struct gate *gate, struct span token);
 static bool token_read(ngx_http_request_t *r, struct gate *gate, struct span token, struct pass_claims *out);
@@ -25,7 +26,6 @@ static bool signature_is_good(ngx_http_request_t *r, struct gate_passes *passes,
                               struct pass_claims *out);
 static bool costs_a_check(enum pass_fault fault);
 static bool is_of_now(const struct pass_claims *pass);
-static bool is_of_room(const struct gate *gate, struct span room);
 static bool is_theirs(ngx_http_request_t *r, const struct pass_claims *pass);
 static bool passes_add(struct gate_passes *passes, const struct pass_claims *pass);
 static bool is_better(const struct pass_claims *a, const struct pass_claims *b);
@@ -39,7 +39,7 @@ void gate_passes_find(ngx_http_request_t *r, struct gate *gate)
         gate->passes.count = 0;
 }
 
-/* This and the next four: false if two passes contradict each other. */
+/* This and the next five: false if two passes contradict each other. */
 static bool headers_try(ngx_http_request_t *r, struct gate *gate)
 {
     const struct sent *sent = &request_of(r)->sent;
@@ -63,6 +63,20 @@ static bool cookies_try(ngx_http_request_t *r, struct gate *gate)
         struct span name = pass_cookie_name(gate->rooms[i], memory);
         walk = (struct cookie_walk){0};
         while (request_cookie_next(request, name, &walk, &cookie))
+            if (!token_try(r, gate, cookie))
+                return false;
+    }
+    return client_cookies_try(r, gate);
+}
+
+/* What clients of a lobby and of a hall set themselves, for whichever event they came to last. */
+static bool client_cookies_try(ngx_http_request_t *r, struct gate *gate)
+{
+    static const struct span names[] = {SPAN("urr-entry-token"), SPAN("urr-vwr-token")};
+    struct span cookie;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct cookie_walk walk = {0};
+        while (request_cookie_next(request_of(r), names[i], &walk, &cookie))
             if (!token_try(r, gate, cookie))
                 return false;
     }
@@ -92,7 +106,8 @@ static bool token_read(ngx_http_request_t *r, struct gate *gate, struct span tok
     if (out->tier < gate->conf->tier || !is_of_now(out))
         return false;
     /* One that was minted without a ticket has no session, and is for tests of services. */
-    return pass_has_place(out) && is_of_room(gate, out->room) && (gate->is_for_anybody || is_theirs(r, out));
+    return pass_has_place(out) && gate_has_room(gate, out->room) &&
+           (gate->is_for_anybody || is_theirs(r, out));
 }
 
 static bool signature_is_good(ngx_http_request_t *r, struct gate_passes *passes, struct span token,
@@ -131,7 +146,7 @@ static bool is_of_now(const struct pass_claims *pass)
     return now < pass->exp_sec && pass->iat_sec <= now + PASS_SKEW_SEC;
 }
 
-static bool is_of_room(const struct gate *gate, struct span room)
+bool gate_has_room(const struct gate *gate, struct span room)
 {
     for (size_t i = 0; i < gate->room_count; i++)
         if (span_equal(gate->rooms[i], room))

@@ -23,7 +23,7 @@ struct gate_passes {
 };
 
 /*
- * Looks at x-queue-entry-token, at a Bearer, at the cookies of the gate's rooms, at what this very request was given and, where the
+ * Looks at x-queue-entry-token, at a Bearer, at the cookies of the gate's rooms and those that clients set, at what this very request was given and, where the
  * gate says so, at the body, which must be there by now. Whatever is no pass of ours, for this gate, for now and for this visitor is passed over. Where two that
  * are name different holders for one room, there are none, and they are disputed. After GATE_WASTED_MAX that look like ours and are
  * not good, only those are looked at that this worker knows.

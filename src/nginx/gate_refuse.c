@@ -5,6 +5,7 @@
  */
 #include "nginx/gate_refuse.h"
 
+#include "nginx/gate_ticket.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
 #include "nginx/text.h"
@@ -45,6 +46,10 @@ static ngx_int_t refusal_send(ngx_http_request_t *r, const struct gate *gate)
     struct span address = page_address(r, gate, is_page);
     if (is_page && address.len > 0 && verify_redirects(r))
         return redirect_send(r, address);
+    if (gate->conf->takes_tickets && !verify_is_on(r)) {
+        request_of(r)->shape = SHAPE_CONCERT;
+        return reply_error(r, gate_ticket_error(gate), 0);
+    }
     if (gate->outcome == GATE_UNAVAILABLE)
         return reply_error(r, ERROR_ENGINE_UNAVAILABLE, 0);
     if (verify_is_on(r))

@@ -12,6 +12,8 @@
 #include "nginx/gate_note.h"
 #include "nginx/gate_pass.h"
 #include "nginx/gate_sign.h"
+#include "nginx/identity.h"
+#include "token/ticket.h"
 
 struct gate;
 
@@ -23,6 +25,13 @@ enum gate_move {
 
 typedef enum gate_move gate_step(ngx_http_request_t *r, struct gate *gate);
 
+/* A ticket that was shown in place of a pass, and the pass that it then counts as. */
+struct gate_ticket {
+    struct ticket_claims claims;
+    struct pass_claims pass;
+    char room[ROOM_ID_MAX], uid[ANONYMOUS_LEN];
+};
+
 struct gate {
     const struct gate_conf *conf;
     gate_step *step;
@@ -30,6 +39,8 @@ struct gate {
     size_t room_count;
     struct span line; /* the room that one is sent to; len 0: none */
     struct gate_passes passes;
+    struct gate_ticket *ticket;
+    enum error ticket_error;  /* what is wrong with it */
     bool is_for_anybody;      /* whoever the pass names */
     size_t at;                /* the pass that is looked at */
     bool is_open;             /* the line's room lets everybody by */
@@ -46,6 +57,12 @@ struct gate *gate_new(ngx_http_request_t *r, const struct gate_conf *conf);
 enum gate_move gate_ask(ngx_http_request_t *r, struct gate *gate, enum engine_op op, struct span room,
                         gate_step *then);
 enum gate_move gate_decide(struct gate *gate, enum gate_outcome outcome);
+
+/* The step that asks the line's room, when nothing that was shown has opened. */
+gate_step gate_look_at_line;
+
+/* Whether passes of this room open it. */
+bool gate_has_room(const struct gate *gate, struct span room);
 
 /* There is no pass; an open room lets by all the same. */
 enum gate_move gate_deny(struct gate *gate);

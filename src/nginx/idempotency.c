@@ -19,6 +19,8 @@ struct bytes {
     size_t len;
 };
 
+static void key_make(ngx_http_request_t *r, const struct bytes *bytes, const struct span meaning[2],
+                     struct request_key *out);
 static bool key_is_valid(struct span key);
 static void bytes_add(struct bytes *bytes, struct span part);
 static void bytes_add_owner(struct bytes *bytes, ngx_http_request_t *r, const struct visitor *visitor);
@@ -38,12 +40,32 @@ enum error idempotency_key(ngx_http_request_t *r, const struct idempotency *scop
     bytes_add(&bytes, scope->room);
     bytes_add_owner(&bytes, r, scope->visitor);
     bytes_add(&bytes, key);
+    key_make(r, &bytes, scope->meaning, out);
+    return ERROR_NONE;
+}
+
+void idempotency_of_pass(ngx_http_request_t *r, const struct pass_claims *pass, const struct holder *user,
+                         struct request_key *out)
+{
+    char id[PASS_ID_LEN];
+    struct bytes bytes = {.data = {SCOPE_KIND}, .len = 1};
+    const struct span meaning[2] = {{(const char *)user->id, sizeof(user->id)}, SPAN("")};
+    pass_id_write(pass, id);
+    bytes_add(&bytes, SPAN("hall"));
+    bytes_add(&bytes, pass->room);
+    bytes_add(&bytes, SPAN("pass"));
+    bytes_add(&bytes, (struct span){id, sizeof(id)});
+    key_make(r, &bytes, meaning, out);
+}
+
+static void key_make(ngx_http_request_t *r, const struct bytes *bytes, const struct span meaning[2],
+                     struct request_key *out)
+{
     uint8_t mac[KEYRING_MAC_SIZE];
-    must(keyring_mac(conf_main(r)->keys, KEY_HOLDER, KEYRING_HOLDER_ID, bytes.data, bytes.len, mac));
+    must(keyring_mac(conf_main(r)->keys, KEY_HOLDER, KEYRING_HOLDER_ID, bytes->data, bytes->len, mac));
     out->is_set = true;
     memcpy(out->scope.id, mac, sizeof(out->scope.id));
-    out->body = meaning_hash(scope->meaning);
-    return ERROR_NONE;
+    out->body = meaning_hash(meaning);
 }
 
 static bool key_is_valid(struct span key)

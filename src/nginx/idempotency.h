@@ -20,6 +20,10 @@ struct idempotency {
 /* Fills `out`, unset where no key came and none must. */
 enum error idempotency_key(ngx_http_request_t *r, const struct idempotency *scope, struct request_key *out);
 
+/* A key that stands for this pass, used by this holder of a ticket for another room. */
+void idempotency_of_pass(ngx_http_request_t *r, const struct pass_claims *pass, const struct holder *user,
+                         struct request_key *out);
+
 /* The header that says: this is what the first try was answered. */
 ngx_int_t idempotency_say_cached(ngx_http_request_t *r);
 

@@ -1,32 +1,46 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The lobby is asked exactly as a gate of tier 1 before it would be: its own passes, then their sessions. Whose they are does not
- * matter: a lobby is for everybody, and its visitors sign in behind it. A room without a lobby, and a lobby itself, need none; a
- * lobby in mode `open` lets all by.
+ * Whoever has a place in the hall already needs nothing: joining again gives them that place. The others bring a pass of the lobby,
+ * which is asked for exactly as a gate of tier 1 would: its own passes, then their sessions. Whose they are does not matter: a lobby is
+ * for everybody, and its visitors sign in behind it. A room without a lobby, and a lobby itself, need none; a lobby in mode `open` lets
+ * all by.
+ *
+ * A lobby's pass serves one person. To an anonymous visitor it says who they are: they hold their place in the hall as they held that in
+ * the lobby. And it is entered once more, with a key that stands for the pass and a body that stands for
+ * whoever comes with it: to the same person that is a repeat, to anybody else a conflict. When the key is forgotten, the
+ * ticket still knows that it was spent.
  */
 #include "nginx/lobby.h"
 
+#include "base/room_id.h"
 #include "engine/place.h"
 #include "nginx/gate_state.h"
+#include "nginx/idempotency.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
+#include "nginx/shop.h"
 #include "nginx/text.h"
+
+#define LATE_SEC 3 /* that a poll may come later than told */
+
+/* True: it is judged. False: the next question is filled in. */
+typedef bool lobby_step(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict);
 
 struct lobby {
     struct join join; /* what the call was */
     struct span room;
     struct gate gate;
     ngx_http_event_handler_pt then;
-    bool is_known; /* its settings have been asked for */
+    lobby_step *step;
     char name[ROOM_ID_MAX];
 };
 
-static const struct span prefix = SPAN(LOBBY_PREFIX);
+static const struct span prefix = SPAN(ROOM_LOBBY_PREFIX);
 
-static void lobby_name(struct lobby *lobby, struct span room);
+static struct span lobby_name(struct span room, char memory[ROOM_ID_MAX]);
 static void lobby_go_on(ngx_http_request_t *r);
-static bool lobby_judge(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict);
-static bool pass_try(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict);
+static lobby_step hall_looked, settings_told, pass_try, pass_touched, pass_bound;
+static bool lobby_question(ngx_http_request_t *r, struct lobby *lobby, enum engine_op op, lobby_step *then);
 
 char *lobby_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
 {
@@ -56,30 +70,38 @@ void lobby_ask(ngx_http_request_t *r, ngx_http_event_handler_pt then)
         then(r);
         return;
     }
-    lobby_name(lobby, call->room);
+    lobby->gate.rooms[0] = lobby_name(call->room, lobby->name);
+    lobby->gate.room_count = 1;
     lobby->join = call->join;
     lobby->room = call->room;
     lobby->then = then;
     lobby->gate.conf = &conf;
     lobby->gate.is_for_anybody = true;
+    lobby->step = hall_looked;
     request->lobby = lobby;
-    call->op = ENGINE_SETTINGS;
-    call->room = lobby->gate.rooms[0];
+    call->op = ENGINE_LOOK;
+    call->place = (struct place){.holder = lobby->join.holder};
     if (call_submit(r, &request->call, lobby_go_on))
         lobby_go_on(r);
 }
 
-static void lobby_name(struct lobby *lobby, struct span room)
+static struct span lobby_name(struct span room, char memory[ROOM_ID_MAX])
 {
-    memcpy(lobby->name, prefix.data, prefix.len);
-    memcpy(lobby->name + prefix.len, room.data, room.len);
-    lobby->gate.rooms[0] = (struct span){lobby->name, prefix.len + room.len};
-    lobby->gate.room_count = 1;
+    memcpy(memory, prefix.data, prefix.len);
+    memcpy(memory + prefix.len, room.data, room.len);
+    return (struct span){memory, prefix.len + room.len};
+}
+
+void lobby_note(ngx_http_request_t *r, struct span room, const struct standing *standing)
+{
+    char memory[ROOM_ID_MAX];
+    if (standing->state == TICKET_WAITING && lobby_stands_before(r, room))
+        shop_leave_alone(lobby_name(room, memory), (standing->next_poll_sec + LATE_SEC) * 1000);
 }
 
 bool lobby_stands_before(ngx_http_request_t *r, struct span room)
 {
-    bool is_lobby = room.len >= prefix.len && memcmp(room.data, prefix.data, prefix.len) == 0;
+    bool is_lobby = room_id_event(room).data != NULL;
     return conf_loc(r)->lobby.len > 0 && !is_lobby && prefix.len + room.len <= ROOM_ID_MAX;
 }
 
@@ -89,7 +111,7 @@ static void lobby_go_on(ngx_http_request_t *r)
     struct lobby *lobby = request->lobby;
     struct engine_call *call = &request->call.engine;
     enum error verdict;
-    while (!lobby_judge(r, lobby, &verdict))
+    while (!lobby->step(r, lobby, &verdict))
         if (!call_submit(r, &request->call, lobby_go_on))
             return;
     call->op = ENGINE_JOIN;
@@ -99,21 +121,20 @@ static void lobby_go_on(ngx_http_request_t *r)
     lobby->then(r);
 }
 
-/* False: the next question is filled in. */
-static bool lobby_judge(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict)
+static bool hall_looked(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict)
+{
+    *verdict = request_of(r)->call.engine.error;
+    if (*verdict == ERROR_NONE || *verdict == ERROR_ENGINE_UNAVAILABLE)
+        return true;
+    return lobby_question(r, lobby, ENGINE_SETTINGS, settings_told);
+}
+
+static bool settings_told(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict)
 {
     const struct engine_call *call = &request_of(r)->call.engine;
-    *verdict = call->error;
-    if (call->error == ERROR_ENGINE_UNAVAILABLE)
+    *verdict = call->error == ERROR_ENGINE_UNAVAILABLE ? call->error : ERROR_NONE;
+    if (call->error != ERROR_NONE || call->settings.mode == MODE_OPEN)
         return true;
-    if (lobby->is_known) {
-        lobby->gate.at++;
-        return call->error == ERROR_NONE || pass_try(r, lobby, verdict);
-    }
-    *verdict = ERROR_NONE;
-    if (call->error == ERROR_ROOM_NOT_FOUND || call->settings.mode == MODE_OPEN)
-        return true;
-    lobby->is_known = true;
     gate_passes_find(r, &lobby->gate);
     return pass_try(r, lobby, verdict);
 }
@@ -125,9 +146,43 @@ static bool pass_try(ngx_http_request_t *r, struct lobby *lobby, enum error *ver
     *verdict = ERROR_ADMISSION_REQUIRED;
     if (lobby->gate.at == passes->count)
         return true;
-    call->op = ENGINE_SESSION_TOUCH;
-    call->place = place_of_pass(&passes->of[lobby->gate.at]);
-    call->place.issue.is_trusted = !identity_is_anonymous(&passes->of[lobby->gate.at]);
+    const struct pass_claims *pass = &passes->of[lobby->gate.at];
+    call->place = place_of_pass(pass);
+    call->place.issue.is_trusted = !identity_is_anonymous(pass);
+    return lobby_question(r, lobby, ENGINE_SESSION_TOUCH, pass_touched);
+}
+
+static bool pass_touched(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict)
+{
+    struct engine_call *call = &request_of(r)->call.engine;
+    const struct pass_claims *pass = &lobby->gate.passes.of[lobby->gate.at];
+    if (call->error != ERROR_NONE)
+        return pass_bound(r, lobby, verdict);
+    if (!lobby->join.is_trusted && identity_is_anonymous(pass))
+        lobby->join.holder = pass->holder;
+    call->enter =
+        (struct enter){.place = {.epoch = pass->epoch, .count = pass->count, .holder = pass->holder},
+                       .key_id = pass->key_id,
+                       .wall_sec = (uint32_t)ngx_time()};
+    idempotency_of_pass(r, pass, &lobby->join.holder, &call->enter.request);
+    return lobby_question(r, lobby, ENGINE_ENTER, pass_bound);
+}
+
+static bool pass_bound(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict)
+{
+    *verdict = request_of(r)->call.engine.error;
+    if (*verdict == ERROR_NONE || *verdict == ERROR_ENGINE_UNAVAILABLE)
+        return true;
+    lobby->gate.at++;
+    return pass_try(r, lobby, verdict);
+}
+
+static bool lobby_question(ngx_http_request_t *r, struct lobby *lobby, enum engine_op op, lobby_step *then)
+{
+    struct engine_call *call = &request_of(r)->call.engine;
+    call->op = op;
+    call->room = lobby->gate.rooms[0];
+    lobby->step = then;
     return false;
 }
 

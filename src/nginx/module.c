@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The module as nginx sees it: its directives, its contexts and where it hooks in. */
 #include "nginx/admin_token.h"
+#include "nginx/api_conf.h"
 #include "nginx/breaker.h"
 #include "nginx/conf.h"
 #include "nginx/cors.h"

@@ -10,7 +10,6 @@
 
 #include "base/must.h"
 #include "base/room_id.h"
-#include "nginx/lobby.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
 
@@ -21,7 +20,7 @@ extern const size_t weir_page_waiting_len;
 
 #define POLICY_MAX 512
 
-static const struct span lobby = SPAN(LOBBY_PREFIX), mark = SPAN("data-prefix=\"");
+static const struct span lobby = SPAN(ROOM_LOBBY_PREFIX), mark = SPAN("data-prefix=\"");
 
 static struct span policy;
 static size_t prefix_at; /* in the page: where its script is told what stands before the room's name */

@@ -46,6 +46,14 @@ enum error queue_body(ngx_http_request_t *r, struct json_member *members, size_t
 /* The ticket in the body's waiting_token: verified, and the asker's to use. state->token, claims and room are filled. */
 enum error queue_body_ticket(ngx_http_request_t *r, struct queue_state *state);
 
+/* Whether this is a ticket, and the asker's to use; claims->room then is the text in `room`. */
+bool queue_ticket_read(ngx_http_request_t *r, struct span token, struct ticket_claims *claims,
+                       char room[ROOM_ID_MAX]);
+
+/* Writes the ticket of somebody who joined this room. */
+size_t queue_ticket_write(ngx_http_request_t *r, struct span room, const struct standing *standing,
+                          char out[TICKET_TOKEN_MAX]);
+
 /* Fills the engine's call with the ticket's room and place. */
 void queue_ask_about(ngx_http_request_t *r, struct queue_state *state, enum engine_op op);
 

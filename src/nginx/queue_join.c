@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * A join brings a holder: the trusted identity's, the cookie's, or that of a visitor made up for it. With an idempotency key
- * that was used before, the engine answers with the first try's ticket, whose holder then is another than ours: a cookie
- * for the made-up visitor would name somebody who holds nothing, so none is set.
+ * that was used before, the engine answers with the first try's ticket, whose holder then is another than ours; and
+ * behind a lobby whoever was nobody is who its pass says. A cookie for the made-up visitor would then name somebody who holds
+ * nothing, so none is set.
  */
 #include "base/json.h"
 #include "base/room_id.h"
@@ -18,7 +19,6 @@ static enum error join_prepare(ngx_http_request_t *r, struct queue_state *state,
                                struct span label);
 static ngx_int_t join_headers(ngx_http_request_t *r, struct queue_state *state);
 static ngx_buf_t *join_body(ngx_http_request_t *r);
-static size_t join_ticket(ngx_http_request_t *r, char out[TICKET_TOKEN_MAX]);
 
 enum error join_ask(ngx_http_request_t *r, struct queue_state *state)
 {
@@ -75,19 +75,20 @@ static ngx_int_t join_headers(ngx_http_request_t *r, struct queue_state *state)
 {
     const struct standing *standing = queue_standing(r);
     const struct visitor *visitor = &state->visitor;
-    const struct holder *ours = &request_of(r)->call.engine.join.holder;
+    struct holder ours;
     if (state->has_key && standing->is_repeat && idempotency_say_cached(r) != NGX_OK)
         return NGX_ERROR;
     if (visitor->identity.data != NULL || visitor->has_cookie)
         return NGX_OK;
-    return holder_equal(ours, &standing->place.holder) ? visitor_set_cookie(r, visitor) : NGX_OK;
+    visitor_holder(r, visitor, &ours);
+    return holder_equal(&ours, &standing->place.holder) ? visitor_set_cookie(r, visitor) : NGX_OK;
 }
 
 static ngx_buf_t *join_body(ngx_http_request_t *r)
 {
     const struct standing *standing = queue_standing(r);
     char token[TICKET_TOKEN_MAX];
-    size_t len = join_ticket(r, token);
+    size_t len = queue_ticket_write(r, request_of(r)->call.engine.room, standing, token);
     ngx_buf_t *body = reply_buffer(r, len + 160);
     if (body == NULL)
         return NULL;
@@ -104,9 +105,9 @@ static ngx_buf_t *join_body(ngx_http_request_t *r)
 }
 
 /* Signed by the key that signed it first, so that a repeat is the same token; by today's key once that one is gone. */
-static size_t join_ticket(ngx_http_request_t *r, char out[TICKET_TOKEN_MAX])
+size_t queue_ticket_write(ngx_http_request_t *r, struct span room, const struct standing *standing,
+                          char out[TICKET_TOKEN_MAX])
 {
-    const struct standing *standing = queue_standing(r);
     struct keyring *keys = conf_main(r)->keys;
     struct ticket_claims claims = {
         .key_id = keyring_has(keys, standing->key_id) ? standing->key_id : keyring_signing_id(keys),
@@ -115,7 +116,7 @@ static size_t join_ticket(ngx_http_request_t *r, char out[TICKET_TOKEN_MAX])
         .count = standing->place.count,
         .issued_sec = standing->issued_sec,
         .holder = standing->place.holder,
-        .room = request_of(r)->call.engine.room,
+        .room = room,
     };
     return ticket_sign(keys, &claims, out);
 }

@@ -77,11 +77,7 @@ enum error leave_ask(ngx_http_request_t *r, struct queue_state *state)
 
 ngx_int_t leave_tell(ngx_http_request_t *r, struct queue_state *state)
 {
-    ngx_buf_t *body = reply_buffer(r, 32);
-    if (body == NULL)
-        return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    TEXT_ADD(body, "{\"status\":\"left\"}");
-    return reply_json(r, NGX_HTTP_OK, body);
+    return reply_words(r, SPAN("{\"status\":\"left\"}"));
 }
 
 /* Where the query has the token, the body may be anything: browsers put there what they like. */
@@ -136,10 +132,14 @@ static enum error query_ticket(ngx_http_request_t *r, struct queue_state *state)
 static enum error ticket_accept(ngx_http_request_t *r, struct queue_state *state, struct span token)
 {
     state->token = token;
-    if (token.len > TICKET_TOKEN_MAX ||
-        !ticket_verify(conf_main(r)->keys, token, &state->claims, state->room))
-        return ERROR_TOKEN_NOT_FOUND;
-    return ticket_is_theirs(r, &state->claims) ? ERROR_NONE : ERROR_TOKEN_NOT_FOUND;
+    return queue_ticket_read(r, token, &state->claims, state->room) ? ERROR_NONE : ERROR_TOKEN_NOT_FOUND;
+}
+
+bool queue_ticket_read(ngx_http_request_t *r, struct span token, struct ticket_claims *claims,
+                       char room[ROOM_ID_MAX])
+{
+    return token.len <= TICKET_TOKEN_MAX && ticket_verify(conf_main(r)->keys, token, claims, room) &&
+           ticket_is_theirs(r, claims);
 }
 
 /* An anonymous ticket is a bearer token; that of a trusted identity works for that identity alone. */

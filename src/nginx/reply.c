@@ -2,22 +2,19 @@
 /*
  * An answer is a few hundred bytes: one buffer, written once, sent with its length. Everything that goes into the JSON is a
  * number, a token of ours, a room id or a request id, all of alphabets that need no escaping; but for a message that quotes.
+ * How an error is worded is shape.c's.
  */
 #include "nginx/reply.h"
 
 #include "nginx/cors.h"
 #include "nginx/request.h"
-#include "nginx/text.h"
-
-#define ENVELOPE_BYTES 1024 /* code and message of the longest row, an id of 128 bytes, a number */
+#include "nginx/shape.h"
 
 static ngx_int_t reply_send(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_t *body);
 static ngx_int_t reply_body(ngx_http_request_t *r, ngx_int_t head, ngx_chain_t *body);
 static ngx_int_t reply_begin(ngx_http_request_t *r, ngx_uint_t status, struct span cache_control);
 static ngx_int_t reply_headers(ngx_http_request_t *r, struct span cache_control);
 static void type_set(ngx_http_request_t *r, struct span type);
-static ngx_buf_t *envelope_write(ngx_http_request_t *r, enum error error, struct span message,
-                                 uint32_t retry_after_sec, struct span redirect_to);
 
 ngx_buf_t *reply_buffer(ngx_http_request_t *r, size_t size)
 {
@@ -37,6 +34,14 @@ ngx_int_t reply_json_pieces(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_
     type_set(r, SPAN("application/json"));
     r->headers_out.content_length_n = bytes;
     return reply_send(r, status, body);
+}
+
+ngx_int_t reply_words(ngx_http_request_t *r, struct span words)
+{
+    ngx_buf_t *body = reply_buffer(r, words.len);
+    if (body != NULL)
+        body->last = ngx_cpymem(body->last, words.data, words.len);
+    return reply_json(r, NGX_HTTP_OK, body);
 }
 
 ngx_int_t reply_public(ngx_http_request_t *r, struct span type, uint32_t max_age_sec, ngx_buf_t *body)
@@ -125,49 +130,20 @@ ngx_int_t reply_error_saying(ngx_http_request_t *r, enum error error, uint32_t r
     uint32_t wait_sec = reply_retry_after(error, retry_after_sec);
     if (wait_sec > 0 && reply_header_number(r, SPAN("Retry-After"), wait_sec) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
-    ngx_buf_t *body = envelope_write(r, error, message, wait_sec, SPAN_NONE);
-    return reply_json(r, (ngx_uint_t)error_info(error)->http_status, body);
+    const struct shape_said said = {error, message, wait_sec, SPAN_NONE};
+    return reply_json(r, shape_status(r, error), shape_write(r, &said));
 }
 
 ngx_int_t reply_error_with_redirect(ngx_http_request_t *r, enum error error, struct span redirect_to)
 {
-    return reply_json(r, (ngx_uint_t)error_info(error)->http_status,
-                      reply_envelope(r, error, 0, redirect_to));
+    return reply_json(r, shape_status(r, error), reply_envelope(r, error, 0, redirect_to));
 }
 
 ngx_buf_t *reply_envelope(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec,
                           struct span redirect_to)
 {
-    return envelope_write(r, error, span_of(error_info(error)->message), retry_after_sec, redirect_to);
-}
-
-static ngx_buf_t *envelope_write(ngx_http_request_t *r, enum error error, struct span message,
-                                 uint32_t retry_after_sec, struct span redirect_to)
-{
-    struct request *request = request_of(r);
-    size_t size = ENVELOPE_BYTES + 2 * message.len + redirect_to.len;
-    ngx_buf_t *body = request != NULL ? reply_buffer(r, size) : NULL;
-    if (body == NULL)
-        return NULL;
-    TEXT_ADD(body, "{\"error\":{\"code\":\"");
-    text_add(body, span_of(error_info(error)->code));
-    TEXT_ADD(body, "\",\"message\":\"");
-    text_add_message(body, message);
-    TEXT_ADD(body, "\",\"trace_id\":\"");
-    text_add(body, request->id);
-    TEXT_ADD(body, "\"");
-    if (retry_after_sec > 0) {
-        TEXT_ADD(body, ",\"retry_after\":");
-        text_add_number(body, retry_after_sec);
-    }
-    TEXT_ADD(body, "}");
-    if (redirect_to.len > 0) {
-        TEXT_ADD(body, ",\"redirectTo\":\"");
-        text_add(body, redirect_to);
-        TEXT_ADD(body, "\"");
-    }
-    TEXT_ADD(body, "}");
-    return body;
+    const struct shape_said said = {error, span_of(error_info(error)->message), retry_after_sec, redirect_to};
+    return shape_write(r, &said);
 }
 
 uint32_t reply_retry_after(enum error error, uint32_t retry_after_sec)

@@ -19,6 +19,9 @@ ngx_int_t reply_json(ngx_http_request_t *r, ngx_uint_t status, ngx_buf_t *body);
 /* The same for a body in pieces, `bytes` in all. */
 ngx_int_t reply_json_pieces(ngx_http_request_t *r, ngx_uint_t status, ngx_chain_t *body, off_t bytes);
 
+/* 200 with these very words. */
+ngx_int_t reply_words(ngx_http_request_t *r, struct span words);
+
 /* The head of an answer whose body follows, piece by piece, for as long as it goes on. */
 ngx_int_t reply_open(ngx_http_request_t *r, ngx_uint_t status);
 
@@ -28,17 +31,17 @@ ngx_int_t reply_public(ngx_http_request_t *r, struct span type, uint32_t max_age
 /* No body. */
 ngx_int_t reply_empty(ngx_http_request_t *r, ngx_uint_t status);
 
-/* The envelope. `retry_after_sec` 0: as the error itself suggests. */
+/* The error, in the words of whoever asks (shape.h). `retry_after_sec` 0: as the error itself suggests. */
 ngx_int_t reply_error(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec);
 
-/* The envelope with other words than the error's own. What cannot stand in a log or on a terminal is replaced by `?`. */
+/* The same with other words than the error's own. What cannot stand in a log or on a terminal is replaced by `?`. */
 ngx_int_t reply_error_saying(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec,
                              struct span message);
 
-/* The envelope with a place to go to, "redirectTo", unless that is empty. */
+/* The same with a place to go to, "redirectTo", unless that is empty. */
 ngx_int_t reply_error_with_redirect(ngx_http_request_t *r, enum error error, struct span redirect_to);
 
-/* Only writes the envelope: for an answer that nginx has begun itself. NULL: out of memory. */
+/* Only writes it: for an answer that nginx has begun itself. NULL: out of memory. */
 ngx_buf_t *reply_envelope(ngx_http_request_t *r, enum error error, uint32_t retry_after_sec,
                           struct span redirect_to);
 

@@ -71,6 +71,8 @@ static struct span *sent_slot(struct sent *sent, const ngx_table_elt_t *header)
         if (IS("cookie"))
             return sent->cookie_count < REQUEST_COOKIES_MAX ? &sent->cookies[sent->cookie_count] : NULL;
         return IS("accept") ? &sent->accept : IS("origin") ? &sent->origin : NULL;
+    case sizeof("user-token") - 1:
+        return IS("user-token") ? &sent->user_token : NULL;
     case sizeof("traceparent") - 1:
         return IS("traceparent") ? &sent->traceparent : NULL;
     case sizeof("x-request-id") - 1:

@@ -9,6 +9,7 @@
 #include "nginx/body.h"
 #include "nginx/call.h"
 #include "nginx/conf.h"
+#include "nginx/shape.h"
 
 #define REQUEST_COOKIES_MAX 4
 #define REQUEST_PASSES_MAX  4
@@ -16,13 +17,14 @@
 
 /* The headers that were sent, of those that we look at; data NULL: not sent. The first one counts, but where there is a list. */
 struct sent {
-    struct span request_id, traceparent, idempotency_key, origin, cors_method, accept, fetch_mode;
+    struct span request_id, traceparent, idempotency_key, origin, cors_method, accept, fetch_mode, user_token;
     struct span passes[REQUEST_PASSES_MAX]; /* x-queue-entry-token */
     struct span cookies[REQUEST_COOKIES_MAX];
     size_t pass_count, cookie_count;
 };
 
 struct queue_state;   /* api_queue.c */
+struct family;        /* family.h */
 struct admin_state;   /* admin.h */
 struct gate;          /* gate_state.h */
 struct gate_note;     /* gate_note.h */
@@ -34,13 +36,16 @@ struct request {
     struct span
         id; /* X-Request-ID, or the trace id, or one of our own: safe in a header, in JSON and in a log */
     char made_id[32];
-    struct span query;   /* as it was sent */
-    bool is_masked;      /* the query is ours, what nginx has of it is masked */
-    bool is_answered;    /* the answer is ours */
-    ngx_buf_t *envelope; /* our words instead of nginx's own page */
+    struct span query;       /* as it was sent */
+    struct span path_ticket; /* that the path ended in, where it is masked; data NULL: none */
+    bool is_masked;          /* the query is ours, what nginx has of it is masked */
+    bool is_answered;        /* the answer is ours */
+    ngx_buf_t *envelope;     /* our words instead of nginx's own page */
     struct body body;
     struct call call;
+    enum shape shape; /* of errors, once it is known whose request it is */
     struct queue_state *queue;
+    struct family *family;
     struct admin_state *admin;
     struct gate *gate;
     struct gate_note *gate_note;

@@ -76,6 +76,11 @@ static uint32_t age_sec(const struct pass_claims *pass)
     return (uint32_t)ngx_min(age, UINT32_MAX);
 }
 
+void shop_leave_alone(struct span room, uint32_t ms)
+{
+    shop_report_left_alone(report_for(room), ms);
+}
+
 void shop_report_all(void)
 {
     for (size_t i = 0; i < sight_count && worker_is_ready(); i++) {

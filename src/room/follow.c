@@ -184,6 +184,20 @@ static uint32_t passed(uint32_t ms, uint32_t elapsed_ms)
     return ms > elapsed_ms ? ms - elapsed_ms : 0;
 }
 
+void follow_freeze(struct follow *follow, uint32_t ms)
+{
+    shop_report_left_alone(&follow->seen, ms);
+    if (follow_frozen_ms(follow) > 0)
+        follow->reason = FOLLOW_FROZEN;
+}
+
+void follow_thaw(struct follow *follow, uint32_t elapsed_ms)
+{
+    follow->seen.left_alone_ms = passed(follow->seen.left_alone_ms, elapsed_ms);
+    if (follow_frozen_ms(follow) == 0)
+        follow->reason = FOLLOW_FIXED;
+}
+
 bool follow_advance(struct follow *follow, const struct settings *settings, uint32_t elapsed_ms)
 {
     uint32_t rate_before = follow->rate_milli;

@@ -24,7 +24,7 @@ struct shop_report {
     uint32_t failures;          /* answers that tell of trouble: 5xx, a timeout, no connection */
     uint32_t times[SHOP_TIMES]; /* the others, by their time to the first byte */
     uint64_t ages_sec;          /* of all those answers: how long after their enter people asked, added up */
-    uint32_t left_alone_ms;     /* a breaker will let nobody reach the shop for this long */
+    uint32_t left_alone_ms; /* nobody should be called for this long: a breaker is open, the hall is full */
 };
 
 void shop_report_add(struct shop_report *report, uint32_t first_byte_ms, uint32_t age_sec);
@@ -46,7 +46,8 @@ void shop_report_add_all(struct shop_report *report, const struct shop_report *o
     REASON(FOLLOW_FAILING, "failing", "too many of the shop's answers are failures: slower")           \
     REASON(FOLLOW_RECOVERING, "recovering",                                                            \
            "no faster for a while, until the shop has felt the last change")                           \
-    REASON(FOLLOW_FROZEN, "frozen", "a breaker leaves the shop alone: nobody is called")
+    REASON(FOLLOW_FROZEN, "frozen",                                                                    \
+           "nobody is called: a breaker leaves the shop alone, or people wait in the hall")
 
 enum follow_reason {
 #define FOLLOW_REASON_ENUM(name, word, help) name,
@@ -95,6 +96,10 @@ void follow_take(struct follow *follow, const struct shop_report *report);
 
 /* Time passes. Whether the rate is another now. */
 bool follow_advance(struct follow *follow, const struct settings *settings, uint32_t elapsed_ms);
+
+/* `pace=hall`: nobody is called for so long, or longer if that was said before; and time that has passed of it. */
+void follow_freeze(struct follow *follow, uint32_t ms);
+void follow_thaw(struct follow *follow, uint32_t elapsed_ms);
 
 /* For how long nobody is to be called: a breaker leaves the shop alone. */
 static inline uint32_t follow_frozen_ms(const struct follow *follow)

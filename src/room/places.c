@@ -79,6 +79,8 @@ bool room_has_holder(const struct room *room, const struct holder *holder)
 
 static struct ticket *named_by(const struct room *room, const struct place *place, uint32_t *count)
 {
+    if (place->epoch == 0)
+        return room_held_by(room, &place->holder, count);
     uint32_t named = count_of(room, place);
     if (named == LINE_NONE)
         return NULL;

@@ -408,8 +408,8 @@ static uint64_t mix_ticket(uint64_t hash, const struct room *room, uint32_t coun
 
     hash = mix_holder(mix(hash, count), &ticket->holder);
     hash = mix(hash, (uint64_t)ticket->issued_sec << 32 | ticket->joined);
-    hash = mix(hash, (uint64_t)ticket->state << 24 | ticket->has_alias << 17 | ticket->is_extended << 16 |
-                         ticket->flags << 8 | ticket->key_id);
+    hash = mix(hash, (uint64_t)ticket->state << 24 | ticket->is_spent << 18 | ticket->has_alias << 17 |
+                         ticket->is_extended << 16 | ticket->flags << 8 | ticket->key_id);
     if (is_inside) {
         const struct terms *terms = &room->terms[ticket->terms];
         hash = mix(hash, (uint64_t)ticket->entered << 32 | ticket->pass_key_id);

@@ -281,6 +281,11 @@ static enum error enter_once(struct room *room, const struct enter *enter, uint3
     }
     if (!is_inside)
         ticket_enter(room, count, ticket, enter);
+    if (enter->spends && !ticket->is_spent) {
+        memory_keep(&room->memory, ticket, sizeof(*ticket));
+        ticket->is_spent = true;
+        record_ticket(room, count);
+    }
     standing_tell(room, count, ticket, standing);
     standing->is_repeat = is_inside;
     return remember_if_possible(room, &enter->request, count, standing);
@@ -297,6 +302,8 @@ enum error room_enter(struct room *room, const struct enter *enter, struct stand
     if (key != NULL && key->body != keys_body(enter->request.body))
         return ERROR_IDEMPOTENCY_CONFLICT;
     enum error error = room_meet(room, &enter->place, &count, &ticket);
+    if (error == ERROR_NONE && enter->spends && ticket->is_spent && key == NULL)
+        error = finish(room, ERROR_IDEMPOTENCY_CONFLICT);
     if (error != ERROR_NONE)
         return error;
     return finish(room, enter_once(room, enter, count, ticket, standing));
@@ -420,10 +427,12 @@ static void change_pace(struct room *room)
 
 static void follow_shop(struct room *room, uint32_t elapsed_ms)
 {
-    if (room->settings.pace != PACE_AUTO)
+    if (room->settings.pace == PACE_FIXED)
         return;
     memory_keep(&room->memory, &room->follow, sizeof(room->follow));
-    if (follow_advance(&room->follow, &room->settings, elapsed_ms)) {
+    if (room->settings.pace == PACE_HALL)
+        follow_thaw(&room->follow, elapsed_ms);
+    else if (follow_advance(&room->follow, &room->settings, elapsed_ms)) {
         change_pace(room);
         record_face(room); /* a lower rate may cost credit */
     }
@@ -432,10 +441,13 @@ static void follow_shop(struct room *room, uint32_t elapsed_ms)
 
 enum error room_shop(struct room *room, const struct shop_report *report)
 {
-    if (room->settings.pace != PACE_AUTO)
+    if (room->settings.pace == PACE_FIXED)
         return ERROR_NONE;
     memory_keep(&room->memory, &room->follow, sizeof(room->follow));
-    follow_take(&room->follow, report);
+    if (room->settings.pace == PACE_HALL)
+        follow_freeze(&room->follow, report->left_alone_ms);
+    else
+        follow_take(&room->follow, report);
     room_commit(room);
     return ERROR_NONE;
 }
@@ -666,6 +678,13 @@ bool room_is_at_rest(const struct room *room)
 
 /* ---- looking at it ---- */
 
+static uint32_t last_called(const struct room *room)
+{
+    uint32_t base = room->epoch[room->epochs - 1].base;
+
+    return room->last_called > base ? room->last_called - base : 0;
+}
+
 struct figures room_figures(const struct room *room)
 {
     struct figures figures = {
@@ -675,7 +694,7 @@ struct figures room_figures(const struct room *room)
         .calls = room->calls,
         .refunds = room->refunds,
         .keys_dropped = room->keys.dropped,
-        .last_called = room->last_called,
+        .last_called = last_called(room),
         .eta_checked = room->estimate.checked,
         .eta_kept = room->estimate.kept,
         .newcomer_eta_sec = standing_eta_of_newcomer(room).sec,

@@ -45,7 +45,10 @@ struct grant {
     uint32_t sec; /* wall clock at enter */
 };
 
-/* A place in a line, and whose: what a ticket or a pass names. */
+/*
+ * A place in a line, and whose: what a ticket or a pass names. Epoch 0, which no room has, means the ticket that this holder has:
+ * for clients that come with nothing but their identity.
+ */
 struct place {
     uint32_t epoch;
     uint32_t count; /* from 1, dense within an epoch */
@@ -94,6 +97,11 @@ struct enter {
     uint8_t key_id; /* that will sign the pass */
     uint32_t wall_sec;
     struct request_key request;
+    /*
+     * The pass takes somebody further: whoever the body of the key stands for. That happens once. They may repeat it for as long as
+     * keys are kept; to anybody else, and later, it is ERROR_IDEMPOTENCY_CONFLICT.
+     */
+    bool spends;
 };
 
 struct figures {
@@ -104,7 +112,7 @@ struct figures {
     uint64_t calls;
     uint64_t refunds;                    /* calls whose pace was given back: the called never came */
     uint64_t keys_dropped;               /* idempotency keys forgotten early because their table was full */
-    uint32_t last_called;                /* highest place ever called */
+    uint32_t last_called;                /* highest count of this epoch ever called, 0 = none */
     uint32_t joined_milli, called_milli; /* per second over the last 10 s, in thousandths */
     uint32_t newcomer_eta_sec;           /* what somebody joining now would be told */
     uint64_t eta_checked,

@@ -123,7 +123,7 @@ static bool can_follow(const struct settings *settings, char *reason, size_t rea
 {
     const char *trouble = NULL;
 
-    if (settings->pace == PACE_FIXED)
+    if (settings->pace != PACE_AUTO)
         return true;
     if (settings->batch != 0)
         trouble = "batch and pace=auto exclude each other";

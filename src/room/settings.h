@@ -17,7 +17,7 @@
             "(joins are refused)")                                                                          \
     SETTING("preset", preset, PRESET, 0, PRESET_COUNT - 1, PRESET_PLAIN,                                    \
             "starting values by kind of room: `plain`, `queue`, `hall`, `lobby`, `concert`; what is set "   \
-            "beside it wins")                                                                               \
+            "beside it wins. In `hall` and `lobby` how often people ask follows from their position")       \
     SETTING("max_active", max_active, WHOLE, 0, 100000000, 1000,                                            \
             "slots: people called, entered and active at the same time; 0 = no limit")                      \
     SETTING("rate", rate_milli, MILLI, 1, 100000000, 50000,                                                 \
@@ -30,8 +30,9 @@
     SETTING("smooth", smooth, FLAG, 0, 1, 1,                                                                \
             "spreads a batch evenly over its interval instead of calling it in one go")                     \
     SETTING("pace", pace, PACE, 0, PACE_COUNT - 1, PACE_FIXED,                                              \
-            "`fixed`, or `auto`: begins at `rate` and follows the shop between `rate_min` and `rate_max`; " \
-            "ends `batch`")                                                                                 \
+            "`fixed`; or `auto`: begins at `rate` and follows the shop between `rate_min` and `rate_max`, " \
+            "ends `batch`; or, for a lobby, `hall`: as fixed, but nobody is called while people wait in "   \
+            "the room behind it (`weir_lobby`)")                                                            \
     SETTING("rate_min", rate_min_milli, MILLI, 1, 100000000, 1000,                                          \
             "`pace=auto`: the fewest calls per second")                                                     \
     SETTING("rate_max", rate_max_milli, MILLI, 0, 100000000, 0,                                             \
@@ -67,7 +68,7 @@
 #define MODE_LIST(WORD) \
     WORD(MODE_QUEUE, "queue") WORD(MODE_HOLD, "hold") WORD(MODE_OPEN, "open") WORD(MODE_CLOSED, "closed")
 
-#define PACE_LIST(WORD) WORD(PACE_FIXED, "fixed") WORD(PACE_AUTO, "auto")
+#define PACE_LIST(WORD) WORD(PACE_FIXED, "fixed") WORD(PACE_AUTO, "auto") WORD(PACE_HALL, "hall")
 
 #define PRESET_LIST(WORD)       \
     WORD(PRESET_PLAIN, "plain") \

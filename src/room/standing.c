@@ -98,14 +98,31 @@ static void tell_eta(const struct room *room, struct standing *standing)
 }
 
 /*
+ * What the clients of halls and lobbies know: by how many stand ahead. It is the room's to say, and not that of whoever
+ * translates its answers: who is away follows from it.
+ */
+static const struct poll_step {
+    enum room_preset preset;
+    uint32_t most_ahead, sec;
+} poll_steps[] = {
+    {PRESET_HALL, 999, 1},    {PRESET_HALL, 4999, 5},        {PRESET_HALL, 9999, 10},
+    {PRESET_HALL, 99999, 30}, {PRESET_HALL, UINT32_MAX, 60}, {PRESET_LOBBY, 500, 2},
+    {PRESET_LOBBY, 2000, 5},  {PRESET_LOBBY, 10000, 10},     {PRESET_LOBBY, UINT32_MAX, 15},
+};
+
+/*
  * The nearer the turn the more often. Up to a quarter is taken off by place, so that a crowd that joined together does not ask
  * together; by place and not by chance, so that the same room always gives the same answers.
  */
-static uint32_t poll_interval(uint32_t eta_sec, uint32_t count)
+static uint32_t poll_interval(const struct room *room, const struct standing *standing, uint32_t count)
 {
-    uint32_t poll_sec = clamp(eta_sec / 5, POLL_MIN_SEC, TICKET_POLL_MAX_SEC);
+    uint32_t poll_sec = clamp(standing->eta_sec / 5, POLL_MIN_SEC, TICKET_POLL_MAX_SEC);
     uint32_t scattered = count * 2654435761U >> 16;
 
+    for (size_t i = 0; i < sizeof(poll_steps) / sizeof(poll_steps[0]); i++)
+        if (poll_steps[i].preset == room->settings.preset &&
+            standing->position - 1 <= poll_steps[i].most_ahead)
+            return poll_steps[i].sec;
     return poll_sec - scattered % (poll_sec / 4 + 1);
 }
 
@@ -124,7 +141,7 @@ static void look_waiting(const struct room *room, uint32_t count, const struct t
     standing->position = ticket->shown == 0 || rank < ticket->shown ? rank : ticket->shown;
     standing->waited_sec = seconds_since(room, ticket->joined);
     tell_eta(room, standing);
-    standing->next_poll_sec = poll_interval(standing->eta_sec, count);
+    standing->next_poll_sec = poll_interval(room, standing, count);
 }
 
 static void note_waiting(struct room *room, uint32_t count, struct ticket *ticket,

@@ -70,7 +70,8 @@ struct ticket {
         uint32_t shown;   /* lowest position shown, 0 = none yet; called and leaving: its former deadline */
         uint32_t entered; /* after enter */
     };
-    uint8_t state : 6;       /* enum ticket_state */
+    uint8_t state : 5;       /* enum ticket_state */
+    uint8_t is_spent : 1;    /* its pass has taken somebody further, who alone may come with it again */
     uint8_t is_extended : 1; /* the shop gave its session more time, which a renewal does not shorten */
     uint8_t has_alias : 1;   /* its holder's lost or later tickets mean this one too */
     uint8_t flags : 4;

@@ -24,7 +24,7 @@
 #define ALG_LEN      5
 #define ID_AT        (sizeof(HEADER_START) - 1 + ALG_LEN + sizeof(HEADER_MID) - 1 + 2) /* behind the dot */
 
-#define PAYLOAD_MAX   1792
+#define PAYLOAD_MAX   1824
 #define JTI_SIZE      (8 + sizeof(struct holder))
 #define SIGNATURE_LEN BASE64URL_LEN(KEYRING_SIGNATURE_MAX)
 
@@ -56,6 +56,7 @@ static bool proof_is_known(const struct proof *proof, uint64_t now_sec);
 static void proof_keep(const struct proof *proof, uint64_t exp_sec, uint64_t now_sec);
 static size_t header_write(enum key_algorithm algorithm, int tier, uint8_t key_id, char out[HEADER_MAX]);
 static size_t payload_write(const struct pass_claims *claims, char out[PAYLOAD_MAX]);
+static size_t subject_write(const struct pass_claims *claims, char out[PAYLOAD_MAX]);
 static bool parts_split(struct span token, struct parts *parts);
 static enum pass_fault header_read(const struct keyring *ring, struct span text, int tier, uint8_t *key_id);
 static enum pass_fault header_fault(const struct keyring *ring, struct span header, int tier, uint8_t key_id);
@@ -63,6 +64,7 @@ static bool header_is(struct span header, enum key_algorithm algorithm, int tier
 static bool signature_matches(struct keyring *ring, const struct parts *parts, int tier, uint8_t key_id);
 static bool payload_read(struct span text, struct pass_claims *out, uint64_t *not_before_sec, char *scratch,
                          size_t cap);
+static bool room_read(struct span room, struct pass_claims *out);
 static bool jti_read(struct span text, struct pass_claims *out);
 static bool is_ahead(uint64_t time_sec, uint64_t now_sec);
 
@@ -187,8 +189,7 @@ static size_t payload_write(const struct pass_claims *claims, char out[PAYLOAD_M
         (claims->uid.len > 0 && memchr(claims->uid.data, 0, claims->uid.len) != NULL))
         return 0;
     pass_id_write(claims, jti);
-    size_t len = (size_t)snprintf(out, PAYLOAD_MAX, "{\"iss\":\"%s\",\"sub\":\"%.*s\",\"uid\":\"",
-                                  PASS_ISSUER, (int)claims->room.len, claims->room.data);
+    size_t len = subject_write(claims, out);
     if (!json_escape(claims->uid, out, PAYLOAD_MAX, &len))
         return 0;
     len += (size_t)snprintf(out + len, PAYLOAD_MAX - len,
@@ -196,6 +197,18 @@ static size_t payload_write(const struct pass_claims *claims, char out[PAYLOAD_M
                             claims->tier, (int)sizeof(jti), jti, claims->iat_sec, claims->exp_sec);
     must(len < PAYLOAD_MAX);
     return len;
+}
+
+/* All that stands before the uid. */
+static size_t subject_write(const struct pass_claims *claims, char out[PAYLOAD_MAX])
+{
+    struct span room = claims->room, event = claims->tier == 1 ? room_id_event(room) : SPAN_NONE;
+    struct span subject = event.data != NULL ? event : room;
+    size_t len = (size_t)snprintf(out, PAYLOAD_MAX, "{\"iss\":\"%s\",\"sub\":\"%.*s\"", PASS_ISSUER,
+                                  (int)subject.len, subject.data);
+    if (event.data != NULL)
+        len += (size_t)snprintf(out + len, PAYLOAD_MAX - len, ",\"room\":\"%.*s\"", (int)room.len, room.data);
+    return len + (size_t)snprintf(out + len, PAYLOAD_MAX - len, ",\"uid\":\"");
 }
 
 void pass_id_write(const struct pass_claims *claims, char out[PASS_ID_LEN])
@@ -269,10 +282,11 @@ static bool signature_matches(struct keyring *ring, const struct parts *parts, i
 static bool payload_read(struct span text, struct pass_claims *out, uint64_t *not_before_sec, char *scratch,
                          size_t cap)
 {
-    enum { ISS, SUB, UID, TIER, JTI, IAT, EXP, NBF, CLAIMS };
+    enum { ISS, SUB, ROOM, UID, TIER, JTI, IAT, EXP, NBF, CLAIMS };
     struct json_member claims[CLAIMS] = {
         [ISS] = {.name = SPAN("iss"), .kind = JSON_TEXT},
         [SUB] = {.name = SPAN("sub"), .kind = JSON_TEXT},
+        [ROOM] = {.name = SPAN("room"), .kind = JSON_TEXT, .is_optional = true},
         [UID] = {.name = SPAN("uid"), .kind = JSON_TEXT},
         [TIER] = {.name = SPAN("tier"), .kind = JSON_NUMBER},
         [JTI] = {.name = SPAN("jti"), .kind = JSON_TEXT},
@@ -290,8 +304,20 @@ static bool payload_read(struct span text, struct pass_claims *out, uint64_t *no
     *not_before_sec = claims[NBF].is_present ? claims[NBF].number : 0;
     out->room = claims[SUB].text;
     out->uid = claims[UID].text;
+    if (claims[ROOM].is_present && !room_read(claims[ROOM].text, out))
+        return false;
     return span_equal(claims[ISS].text, SPAN(PASS_ISSUER)) && room_id_is_valid(out->room) &&
            out->uid.len <= PASS_UID_MAX && jti_read(claims[JTI].text, out);
+}
+
+/* out->room is the subject so far. */
+static bool room_read(struct span room, struct pass_claims *out)
+{
+    struct span event = room_id_event(room);
+    if (out->tier != 1 || event.data == NULL || !span_equal(event, out->room))
+        return false;
+    out->room = room;
+    return true;
 }
 
 static bool jti_read(struct span text, struct pass_claims *out)

@@ -9,6 +9,9 @@
  *     {"alg":"<HS256 or EdDSA>","kid":"<tier>.<key id>","typ":"JWT"}
  *     {"iss":"weir","sub":"<room>","uid":"<who>","tier":<1 or 2>,"jti":"<id>","iat":<sec>,"exp":<sec>}
  *
+ * `sub` is the room's name; but of a lobby's pass of tier 1 (room `lobby:EVENT`) it is the event, and `"room":"lobby:EVENT"` follows
+ * it: lobby and hall of one event go together.
+ *
  * `jti` is base64url of epoch (4 bytes, network order), count (4), holder (12): the ticket that the pass was
  * given for; epoch 0 and count 0 for one that was given without a ticket (`weir pass mint`). The key is that of
  * the tier's own purpose, so a pass of one tier is nothing but noise to the other; and a key has one algorithm
@@ -28,7 +31,7 @@
 #define PASS_ISSUER    "weir"
 #define PASS_UID_MAX   256
 #define PASS_SKEW_SEC  60   /* how far in the future `iat` (and `nbf`) may lie: servers' clocks differ */
-#define PASS_TOKEN_MAX 2560 /* no pass is longer, however its uid is escaped */
+#define PASS_TOKEN_MAX 2624 /* no pass is longer, however its uid is escaped */
 
 /* Characters of `jti`: epoch, count and holder. */
 #define PASS_ID_LEN BASE64URL_LEN(8 + sizeof(struct holder))

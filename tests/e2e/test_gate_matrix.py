@@ -169,11 +169,12 @@ HALL = ["/api/reservations", "/api/v1/reservations", "/api/v1/reservations/", "/
         "/api/tickets/9", "/api/v1/seats", "/api/seats/A-1", "/API/V1/Seats", "/api/V1/RESERVATIONS", "//api//v1//seats", "/api/./seats",
         "/api/v1/stats/../seats", "/%61pi/v1/s%65ats", "/api%2Fv1%2Fseats", "/api/v1/seats?my", "/api/v1/reservations/my/9",
         "/api/v1/reservations/mine", "/api/v1/reservations.json", "/api/v1/seats.", "http://shop.example/api/v1/seats"]
-FREE = ["/health", "/actuator/info", "/vwr-api/vwr/status/42", "/api/auth/login", "/api/v1/auth/login", "/api/events", "/api/v1/events/42",
+FREE = ["/health", "/actuator/info", "/api/auth/login", "/api/v1/auth/login", "/api/events", "/api/v1/events/42",
         "/api/v1/stats/x", "/api/reservations/my", "/api/v1/reservations/my", "/API/V1/Events/42"]
 SITE = ["/", "/events/..%2f", "/index.html", "/assets/app.js", "/events", "/eventsx/42", "/api/v1/other", "/apix/v1/seats"]
 OURS = {"/healthz": 200, "/readyz": 200, "/queue/42": 200, "/vwr/42": 200, "/VWR/42": 200, "/queue/nowhere": 404, "/vwr/nowhere": 404,
-        "/api/v1/queue/status": 400, "/api/queue/status": 400, "/api/v1/queue/nothing": 404}
+        "/api/v1/queue/status": 400, "/api/queue/status": 400, "/api/v1/queue/nothing": 404, "/api/v1/queue/status/42": 401,
+        "/api/queue/status/42": 401, "/vwr-api/vwr/status/42": 200, "/vwr-api/vwr/status/nowhere": 404, "/api/admin/vwr/status/42": 401}
 ADMIN = ["/api/admin", "/api/v1/admin/users", "/API/admin/", "/api/v1/stats/../admin"]
 
 MAY_SEE_EVENT = {"lobby 42": ("lobby:42", "1"), "hall 42": ("42", "2"), "by cookie": ("42", "2"), "by bearer": ("42", "2")}

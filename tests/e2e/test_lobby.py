@@ -3,7 +3,7 @@
 
 import pytest
 from selenium.common.exceptions import WebDriverException
-from weirtest import Nginx, wait_until
+from weirtest import Nginx, at_once, wait_until
 
 FAST = "rate=100000 burst=1000 max_active=0"
 ROOMS = {
@@ -90,6 +90,73 @@ def test_who_signs_in_behind_the_lobby_brings_its_anonymous_pass(server):
     assert joined.status == 202
     entered = person.post("/named/enter", {"waiting_token": joined.json()["waiting_token"]}, headers=alice)
     assert entered.status == 200
+
+
+def test_a_lobby_that_follows_its_hall_sends_nobody_while_people_wait_there(server):
+    server.admin().put("lobby:6", tier=1, pace="hall", rate=1000)
+    server.admin().put("6", max_active=1, preset="hall")
+    inside, second, third = through_lobby(server, "6"), through_lobby(server, "6"), server.api()
+    inside_ticket, second_ticket = inside.ticket("6"), second.ticket("6")
+    assert inside.enter(inside_ticket).status == 200
+    assert not second.status(second_ticket).json()["ready_for_entry"]
+    wait_until(lambda: server.admin().figures("lobby:6").json()["pace_reason"] == "frozen", 5, "the lobby's hearing of it")
+    third_ticket = third.ticket("lobby:6")
+
+    def waited_for_longer_than_the_lobby_remembers():
+        assert not second.status(second_ticket).json()["ready_for_entry"]
+        told = third.status(third_ticket).json()
+        assert not told["ready_for_entry"]
+        return told["waiting_time"] >= 6
+    wait_until(waited_for_longer_than_the_lobby_remembers, 20, "six seconds in the lobby")
+    inside.leave(inside_ticket)
+    wait_until(lambda: second.status(second_ticket).json()["ready_for_entry"], 5, "the hall's free slot")
+    wait_until(lambda: third.status(third_ticket).json()["ready_for_entry"], 10, "the lobby's going on")
+
+
+def signed_in_join(person, name, event="2", **kwargs):
+    return person.post("/named/join", {"event_id": event}, headers={"X-User-Id": name}, **kwargs)
+
+
+def test_a_pass_of_the_lobby_serves_one_person(server):
+    person = through_lobby(server, "2")
+    first = signed_in_join(person, "first")
+    assert first.status == 202
+    issued = server.admin().figures("2").json()["issued"]
+    assert_sent_to_lobby(signed_in_join(person, "second"), "2")
+    assert_sent_to_lobby(server.api().join("2", headers={"x-queue-entry-token": person.lobby_pass}), "2")
+    assert signed_in_join(person, "first").json() == first.json(), "to the same person it is a repeat"
+    assert server.admin().figures("2").json()["issued"] == issued
+
+
+def test_who_keeps_no_cookie_has_one_place_by_the_pass(server):
+    token = through_lobby(server, "2").lobby_pass
+    answers = [server.api(cookies=False).join("2", headers={"x-queue-entry-token": token}) for _ in range(3)]
+    assert len({answer.json()["waiting_token"] for answer in answers}) == 1
+    assert not any(answer.cookies() for answer in answers), "no cookie of somebody who holds nothing"
+
+
+def test_of_many_who_come_with_one_pass_at_once_one_takes_a_place(server):
+    token = through_lobby(server, "2").lobby_pass
+    requests = [("POST", "/named/join", '{"event_id":"2"}', {"X-User-Id": f"crowd {i}", "x-queue-entry-token": token}) for i in range(50)]
+    answers = at_once(server.port, requests, connections=50)
+    assert sorted(answer.status for answer in answers) == [202] + 49 * [403]
+
+
+def test_who_was_refused_by_the_hall_may_come_again_with_the_same_pass(server):
+    server.admin().put("lobby:5", tier=1, rate=1000)
+    server.admin().put("5", mode="closed")
+    person = through_lobby(server, "5")
+    assert signed_in_join(person, "patient", "5").error_code == "ROOM_CLOSED"
+    server.admin().patch("5", mode="queue")
+    assert signed_in_join(person, "patient", "5").status == 202
+    assert_sent_to_lobby(signed_in_join(person, "another", "5"), "5")
+
+
+def test_who_has_a_place_is_not_asked_for_the_lobby_again(server):
+    person = through_lobby(server, "1")
+    joined = person.join("1").json()
+    person.leave(person.lobby_ticket)
+    assert person.join("1").json()["waiting_token"] == joined["waiting_token"]
 
 
 def test_a_bad_join_is_refused_for_what_is_wrong_with_it(server):

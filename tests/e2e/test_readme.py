@@ -222,3 +222,13 @@ def test_every_source_file_is_on_the_map():
             mapped.add(name if "/" in name else f"{folder}/{name}")
     there = {str(path.relative_to(ROOT / "src").with_suffix("")) for path in (ROOT / "src").glob("*/*.[ch]")}
     assert there == mapped
+
+
+def test_the_families_are_as_small_as_the_architecture_says():
+    text = (ROOT / "docs" / "ARCHITECTURE.md").read_text()
+    said = {name: int(lines) for name, lines in re.findall(r"^\| [^|]+ \| `(nginx/\w+\.c)` \| (\d+) \|$", text, re.M)}
+    files = {f"nginx/{path.name}" for pattern in ("family*.c", "api_tier2.c", "api_lobby.c", "api_concert.c", "gate_ticket.c")
+             for path in (ROOT / "src" / "nginx").glob(pattern)}
+    assert set(said) == files
+    assert said == {name: len((ROOT / "src" / name).read_text().splitlines()) for name in files}
+    assert all(lines < 250 for name, lines in said.items() if "/api_" in name), "an adapter, and no more"

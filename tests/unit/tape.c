@@ -171,7 +171,8 @@ static bool is_same_ticket(const struct room *a, const struct ticket *at, const 
 
     if (!holder_equal(&at->holder, &bt->holder) || at->issued_sec != bt->issued_sec ||
         at->state != bt->state || at->has_alias != bt->has_alias || at->is_extended != bt->is_extended ||
-        at->flags != bt->flags || at->key_id != bt->key_id || at->joined != bt->joined)
+        at->is_spent != bt->is_spent || at->flags != bt->flags || at->key_id != bt->key_id ||
+        at->joined != bt->joined)
         return false;
     if (has_fixed_time(at) && at->deadline != bt->deadline)
         return false;

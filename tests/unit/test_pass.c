@@ -364,6 +364,8 @@ static void claims_that_are_wrong_are_refused_though_signed(void **state)
         "{\"iss\":\"weir\",\"sub\":\"r/"
         "s\",\"uid\":\"u\",\"tier\":2,\"jti\":\"AAAABQAS1oegoaKjpKWmp6ipqqs\",\"iat\":"
         "1700000000,\"exp\":1700043200}",
+        "{\"iss\":\"weir\",\"sub\":\"r\",\"room\":\"lobby:r\",\"uid\":\"u\",\"tier\":2,"
+        "\"jti\":\"AAAABQAS1oegoaKjpKWmp6ipqqs\",\"iat\":1700000000,\"exp\":1700043200}",
     };
     char token[PASS_TOKEN_MAX];
     (void)state;

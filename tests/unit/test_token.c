@@ -340,6 +340,53 @@ static void the_longest_pass_fits_and_reads_back(void **state)
     assert_int_equal(pass_sign(ring, &claims, token, sizeof(token)), 0);
 }
 
+static void the_longest_pass_of_a_lobby_fits_and_reads_back(void **state)
+{
+    char room[ROOM_ID_MAX] = ROOM_LOBBY_PREFIX, uid[PASS_UID_MAX], token[PASS_TOKEN_MAX],
+         scratch[PASS_SCRATCH_MAX];
+    struct pass_claims claims = some_pass(), seen;
+    (void)state;
+    memset(room + sizeof(ROOM_LOBBY_PREFIX) - 1, 'r', sizeof(room) - sizeof(ROOM_LOBBY_PREFIX) + 1);
+    memset(uid, '\x01', sizeof(uid));
+    claims.tier = 1;
+    claims.room = (struct span){room, sizeof(room)};
+    claims.uid = (struct span){uid, sizeof(uid)};
+    claims.iat_sec = NOW;
+    claims.exp_sec = INT64_MAX;
+    claims.epoch = claims.count = UINT32_MAX;
+    size_t len = pass_sign(ring, &claims, token, sizeof(token));
+    assert_true(len > 0);
+    assert_true(pass_verify(ring, 1, (struct span){token, len}, NOW, &seen, scratch, sizeof(scratch)));
+    expect_pass(&seen, &claims);
+}
+
+static json_t *payload_of(const struct pass_claims *claims)
+{
+    char token[PASS_TOKEN_MAX];
+    size_t len = pass_sign(ring, claims, token, sizeof(token));
+    assert_true(len > 0);
+    char *first = memchr(token, '.', len), *second = strchr(first + 1, '.');
+    return part_parse((struct span){first + 1, (size_t)(second - first - 1)});
+}
+
+static void the_subject_of_a_lobbys_pass_is_the_event(void **state)
+{
+    struct pass_claims claims = some_pass();
+    (void)state;
+    claims.room = SPAN("lobby:42");
+    claims.tier = 1;
+    json_t *payload = payload_of(&claims);
+    assert_int_equal(json_object_size(payload), 8);
+    assert_string_equal(json_string_value(json_object_get(payload, "sub")), "42");
+    assert_string_equal(json_string_value(json_object_get(payload, "room")), "lobby:42");
+    json_decref(payload);
+    claims.tier = 2; /* what opens a hall is no lobby's */
+    payload = payload_of(&claims);
+    assert_int_equal(json_object_size(payload), 7);
+    assert_string_equal(json_string_value(json_object_get(payload, "sub")), "lobby:42");
+    json_decref(payload);
+}
+
 static void a_pass_is_written_whole_or_not_at_all(void **state)
 {
     char token[PASS_TOKEN_MAX];
@@ -865,6 +912,8 @@ int main(void)
         cmocka_unit_test(tokens_are_those_of_an_independent_writer),
         cmocka_unit_test(a_pass_is_a_jwt_that_others_can_verify),
         cmocka_unit_test(the_longest_pass_fits_and_reads_back),
+        cmocka_unit_test(the_longest_pass_of_a_lobby_fits_and_reads_back),
+        cmocka_unit_test(the_subject_of_a_lobbys_pass_is_the_event),
         cmocka_unit_test(a_pass_is_written_whole_or_not_at_all),
         cmocka_unit_test(a_pass_is_refused_where_its_scratch_is_too_small),
         cmocka_unit_test(a_uid_that_no_json_can_carry_gives_no_pass),

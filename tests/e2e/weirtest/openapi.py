@@ -116,7 +116,7 @@ class Document:
 
     def _assert_fields(self, value, schema):
         assert set(value) <= set(self.resolved(schema)["properties"])
-        if "error" in value:
+        if isinstance(value.get("error"), dict):
             error = self.file["components"]["schemas"]["Error"]["properties"]["error"]
             assert set(value["error"]) <= set(error["properties"])
 
