@@ -29,7 +29,15 @@
 #define NO_MEMORY "There is no memory for a connection to the store."
 #define NOT_ASKED "The server said something that nobody asked for."
 
-enum greet { GREET_LOGIN, GREET_DATABASE, GREET_NAME, GREET_SERVER, GREET_REPLICATION, GREET_COUNT };
+enum greet {
+    GREET_LOGIN,
+    GREET_DATABASE,
+    GREET_NAME,
+    GREET_LOADING,
+    GREET_SERVER,
+    GREET_REPLICATION,
+    GREET_COUNT
+};
 
 struct slot {
     struct link_command *command; /* NULL: nobody waits */
@@ -73,6 +81,7 @@ static bool greet_write(struct link *link, enum greet greet, int argc, const cha
                         const size_t *lengths);
 static void greet_take(struct link *link, redisReply *reply, uint64_t now_ms);
 static const char *greet_judge(struct link *link, const redisReply *reply);
+static const char *loading_judge(struct span persistence);
 static const char *greet_refusal(enum greet greet, struct span text);
 static const char *peer_learn(struct link *link, const redisReply *replication);
 static bool is_anybody(const char *run_id);
@@ -183,14 +192,17 @@ static void greeting_write(struct link *link, uint64_t now_ms)
     char number[16];
     (void)snprintf(number, sizeof(number), "%u", link->options->database);
     const char *database[] = {"SELECT", number}, *name[] = {"CLIENT", "SETNAME", link->options->name};
-    const char *server[] = {"INFO", "server"}, *replication[] = {"INFO", "replication"};
+    const char *loading[] = {"INFO", "persistence"}, *server[] = {"INFO", "server"};
+    const char *replication[] = {"INFO", "replication"};
 
     link->greeting_len = link->greeting_sent = 0;
     link->greets_count = link->greets_answered = 0;
     const char *refusal = login_write(link);
     if (refusal == NULL &&
         ((link->options->database != 0 && !greet_write(link, GREET_DATABASE, 2, database, NULL)) ||
-         !greet_write(link, GREET_NAME, 3, name, NULL) || !greet_write(link, GREET_SERVER, 2, server, NULL) ||
+         !greet_write(link, GREET_NAME, 3, name, NULL) ||
+         !greet_write(link, GREET_LOADING, 2, loading, NULL) ||
+         !greet_write(link, GREET_SERVER, 2, server, NULL) ||
          !greet_write(link, GREET_REPLICATION, 2, replication, NULL)))
         refusal = NO_MEMORY;
     if (refusal != NULL)
@@ -264,11 +276,21 @@ static const char *greet_judge(struct link *link, const redisReply *reply)
         return NULL; /* only people look at it */
     if (reply->type == REDIS_REPLY_ERROR)
         return greet_refusal(greet, (struct span){reply->str, reply->len});
-    if (greet != GREET_SERVER && greet != GREET_REPLICATION)
+    if (greet < GREET_LOADING)
         return NULL;
     if (reply->type != REDIS_REPLY_STRING)
         return "What the server says of itself makes no sense.";
+    if (greet == GREET_LOADING)
+        return loading_judge((struct span){reply->str, reply->len});
     return greet == GREET_REPLICATION ? peer_learn(link, reply) : NULL;
+}
+
+/* It answers, but it would refuse every command, perhaps for minutes: it is not there yet. A sentinel's text is empty. */
+static const char *loading_judge(struct span persistence)
+{
+    struct span value;
+    bool is_loading = peer_find(persistence, SPAN("loading"), &value) && !span_equal(value, SPAN("0"));
+    return is_loading ? "The server is reading its data back." : NULL;
 }
 
 /* In our words: a server's own may quote what it was sent. */

@@ -350,6 +350,23 @@ def test_while_redis_is_away_everybody_is_told_so_and_then_all_is_well_by_itself
         wait_until(lambda: news(server) == ["serves", "cannot serve", "serves"], 10, "one line a change")
 
 
+def test_a_server_that_still_reads_its_data_back_is_not_ready(weir):
+    """It answers who it is, and refuses all else, for minutes if there is much."""
+    with Standalone(save="3600 100000", loading_process_events_interval_bytes=1024) as store:
+        store.only("MSET", *(word for i in range(2000) for word in (f"other:{i}", "x" * 50)))
+        store.only("SAVE")
+        store.only.kill()
+        with open(store.only.conf, "a", encoding="ascii") as conf:
+            conf.write("key-load-delay 20000\n")  # 40 s for all of them
+        store.only.begin()
+        server = weir(rooms=ROOMS, store=f"{store.url} timeout=300ms")
+        wait_refused(server, "reading its data back")
+        assert server.api().join("hall").error_code == "ENGINE_UNAVAILABLE"
+        store.only("CONFIG", "SET", "key-load-delay", "0")
+        wait_ready(server)
+        assert server.api().join("hall").status == 202
+
+
 def news(server):
     """What the first worker said."""
     return re.findall(r"\[(?:notice|error)\].*weir_store (serves|cannot serve): ", server.log())

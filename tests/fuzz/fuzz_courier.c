@@ -265,7 +265,8 @@ static const char *greeting_reply(const struct side *side)
     if (input_take() % 8 == 1)
         return "+OK\r\n-NOAUTH no\r\n";
     (void)snprintf(text, sizeof(text),
-                   "+OK\r\n$28\r\nredis_mode:cluster\r\nrun_id:%c\r\n$11\r\nrole:master\r\n", side->run_id);
+                   "+OK\r\n$0\r\n\r\n$28\r\nredis_mode:cluster\r\nrun_id:%c\r\n$11\r\nrole:master\r\n",
+                   side->run_id);
     return text;
 }
 

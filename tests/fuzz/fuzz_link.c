@@ -13,8 +13,8 @@
 
 #define COMMANDS 8
 #define BYTES    "*1\r\n$4\r\nPING\r\n"
-#define WELCOME                                                                                  \
-    "+OK\r\n$70\r\nredis_mode:standalone\r\nrun_id:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n" \
+#define WELCOME                                                                                            \
+    "+OK\r\n$0\r\n\r\n$70\r\nredis_mode:standalone\r\nrun_id:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\r\n" \
     "$11\r\nrole:master\r\n"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -165,7 +165,7 @@ static struct span reply_write(struct span out, bool *is_silent, char *reply, si
         else
             says = input_take() % 8 == 1
                        ? "+OK\r\n-NOAUTH no\r\n"
-                       : "+OK\r\n$28\r\nredis_mode:cluster\r\nrun_id:a\r\n$11\r\nrole:master\r\n";
+                       : "+OK\r\n$0\r\n\r\n$28\r\nredis_mode:cluster\r\nrun_id:a\r\n$11\r\nrole:master\r\n";
         has_hung_up |= says == NULL;
         *is_silent |= says != NULL && says[0] == '\0';
         if (!has_hung_up && !*is_silent)

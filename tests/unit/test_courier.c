@@ -125,12 +125,13 @@ static void line_play(struct store_line *line)
                        line->lane == STORE_LANE_MAIN ? "main" : "confirmed", (int)out.len, out.data);
     link_sent(line->link, out.len);
     if (!is_ready)
-        link_received(
-            line->link,
-            strcmp(line->address.host, ONE) == 0
-                ? SPAN("+OK\r\n$67\r\nredis_mode:cluster\r\nrun_id:" RUN_A "\r\n$11\r\nrole:master\r\n")
-                : SPAN("+OK\r\n$67\r\nredis_mode:cluster\r\nrun_id:" RUN_B "\r\n$11\r\nrole:master\r\n"),
-            stage_ms);
+        link_received(line->link,
+                      strcmp(line->address.host, ONE) == 0
+                          ? SPAN("+OK\r\n$0\r\n\r\n$67\r\nredis_mode:cluster\r\nrun_id:" RUN_A
+                                 "\r\n$11\r\nrole:master\r\n")
+                          : SPAN("+OK\r\n$0\r\n\r\n$67\r\nredis_mode:cluster\r\nrun_id:" RUN_B
+                                 "\r\n$11\r\nrole:master\r\n"),
+                      stage_ms);
     else if (line->lane == STORE_LANE_SCOUT)
         link_received(line->link, SPAN(ALL), stage_ms);
 }

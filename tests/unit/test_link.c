@@ -99,10 +99,13 @@ static const struct link_options guarded = {
 };
 
 #define SETNAME "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$4\r\nweir\r\n"
-#define INFOS   "*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n"
+#define INFOS                                                                        \
+    "*2\r\n$4\r\nINFO\r\n$11\r\npersistence\r\n*2\r\n$4\r\nINFO\r\n$6\r\nserver\r\n" \
+    "*2\r\n$4\r\nINFO\r\n$11\r\nreplication\r\n"
+#define LOADED  "$11\r\nloading:0\r\n\r\n"
 #define SERVER  "$70\r\nredis_mode:standalone\r\nrun_id:" RUN_A "\r\n"
 #define PRIMARY "$11\r\nrole:master\r\n"
-#define WELCOME "+OK\r\n" SERVER PRIMARY
+#define WELCOME "+OK\r\n" LOADED SERVER PRIMARY
 
 static void receive(struct link *link, const char *text, uint64_t now_ms)
 {
@@ -176,7 +179,7 @@ static void the_greeting_is_one_write_and_tells_who_is_there(void **state)
     assert_int_equal(link_due_ms(link), 2000);
     link_connected(link, 1010);
     expect_written(link, SETNAME INFOS);
-    receive(link, "+OK\r\n" SERVER, 1020);
+    receive(link, "+OK\r\n" LOADED SERVER, 1020);
     assert_int_equal(link_state(link), LINK_GREETING);
     receive(link, PRIMARY, 1030);
     assert_int_equal(link_state(link), LINK_READY);
@@ -242,10 +245,12 @@ static void who_is_not_let_in_says_why_without_a_secret(void **state)
         {"+OK\r\n+OK\r\n+OK\r\n-ERR what\r\n", "who it is"},
         {"+OK\r\n+OK\r\n+OK\r\n:1\r\n", "makes no sense"},
         {"+OK\r\n+OK\r\n+OK\r\n$-1\r\n", "makes no sense"},
-        {"+OK\r\n+OK\r\n+OK\r\n$0\r\n\r\n" PRIMARY, "whether it is a cluster"},
-        {"+OK\r\n+OK\r\n+OK\r\n" SERVER "$10\r\nrole:slave\r\n", "not a primary"},
-        {"+OK\r\n+OK\r\n+OK\r\n$21\r\nredis_mode:standalone\r\n" PRIMARY, "which process"},
-        {"+OK\r\n+OK\r\n+OK\r\n$32\r\nredis_mode:standalone\r\nrun_id:00\r\n" PRIMARY, "which process"},
+        {"+OK\r\n+OK\r\n+OK\r\n$11\r\nloading:1\r\n\r\n", "reading its data back"},
+        {"+OK\r\n+OK\r\n+OK\r\n" LOADED "$0\r\n\r\n" PRIMARY, "whether it is a cluster"},
+        {"+OK\r\n+OK\r\n+OK\r\n" LOADED SERVER "$10\r\nrole:slave\r\n", "not a primary"},
+        {"+OK\r\n+OK\r\n+OK\r\n" LOADED "$21\r\nredis_mode:standalone\r\n" PRIMARY, "which process"},
+        {"+OK\r\n+OK\r\n+OK\r\n" LOADED "$32\r\nredis_mode:standalone\r\nrun_id:00\r\n" PRIMARY,
+         "which process"},
         {"HTTP/1.1 400 Bad Request\r\n", "speak RESP"},
     };
     password = "first";

@@ -400,9 +400,10 @@ static void a_password_opens_the_door_for_every_line(void **state)
 
 /* ---- servers that the test plays, on a clock of its own ---- */
 
-#define RUN_A           "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-#define RUN_B           "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
-#define WELCOME(run_id) "+OK\r\n$67\r\nredis_mode:cluster\r\nrun_id:" run_id "\r\n$11\r\nrole:master\r\n"
+#define RUN_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+#define RUN_B "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
+#define WELCOME(run_id) \
+    "+OK\r\n$0\r\n\r\n$67\r\nredis_mode:cluster\r\nrun_id:" run_id "\r\n$11\r\nrole:master\r\n"
 
 /* Says the same to every order; of a cluster in which 10.0.0.1 keeps everything, unless `stage_map` says otherwise. */
 struct actor {
