@@ -103,6 +103,7 @@ static json_t *ticket_json(uint32_t place, const struct ticket *ticket)
     number(object, "issued_at", ticket->issued_sec);
     member(object, "told", json_boolean((ticket->flags & TICKET_TOLD) != 0));
     member(object, "leaving", json_boolean((ticket->flags & TICKET_LEAVING) != 0));
+    member(object, "spent", json_boolean(ticket->is_spent));
     member(object, "trusted", json_boolean((ticket->flags & TICKET_TRUSTED) != 0));
     return object;
 }

@@ -163,7 +163,8 @@ static bool pass_touched(ngx_http_request_t *r, struct lobby *lobby, enum error 
     call->enter =
         (struct enter){.place = {.epoch = pass->epoch, .count = pass->count, .holder = pass->holder},
                        .key_id = pass->key_id,
-                       .wall_sec = (uint32_t)ngx_time()};
+                       .wall_sec = (uint32_t)ngx_time(),
+                       .spends = true};
     idempotency_of_pass(r, pass, &lobby->join.holder, &call->enter.request);
     return lobby_question(r, lobby, ENGINE_ENTER, pass_bound);
 }

@@ -189,7 +189,8 @@ def test_show_as_json_has_all_of_a_record_but_its_holders(folder):
     assert record["file"] == SEGMENT and record["time"] == "2026-11-15T08:05:20.123Z" and record["snapshot"] is False
     tickets, gone, away, settings, face = record["parts"]
     assert tickets == {"part": "tickets", "tickets": [{"place": 7, "state": "waiting", "holder": j.holder_of(7)[:4].hex(),
-                                                       "issued_at": 1794729920, "told": False, "leaving": False, "trusted": True}]}
+                                                       "issued_at": 1794729920, "told": False, "leaving": False, "spent": False,
+                                                       "trusted": True}]}
     assert gone == {"part": "gone", "place": 3} and away == {"part": "away", "places": [127, 200]}
     assert settings["version"] == 2 and settings["from_api"] is True
     assert settings["settings"]["rate"] == 0.5 and settings["settings"]["mode"] == "queue" and settings["settings"]["smooth"] is True

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A lobby before a hall: a place in the hall's line is taken with a living pass of the lobby, and needs it no more."""
 
+import json
+
 import pytest
 from selenium.common.exceptions import WebDriverException
 from weirtest import Nginx, at_once, wait_until
+from weirtest.command import run
 
 FAST = "rate=100000 burst=1000 max_active=0"
 ROOMS = {
@@ -140,6 +143,23 @@ def test_of_many_who_come_with_one_pass_at_once_one_takes_a_place(server):
     requests = [("POST", "/named/join", '{"event_id":"2"}', {"X-User-Id": f"crowd {i}", "x-queue-entry-token": token}) for i in range(50)]
     answers = at_once(server.port, requests, connections=50)
     assert sorted(answer.status for answer in answers) == [202] + 49 * [403]
+
+
+@pytest.mark.local
+def test_that_a_pass_took_somebody_further_outlasts_the_key_that_says_whom(weir):
+    """Keys of requests are forgotten after 300 s, and a pass lives longer: the ticket knows (test_kinds.c), and so does the journal."""
+    server = weir(rooms={"lobby:1": f"tier=1 {FAST}", "1": FAST}, journal="journal", api=False, server="""
+        location /api/v1/queue/ { weir_api queue; weir_lobby /vwr/; }
+    """)
+
+    def spent():
+        lines = map(json.loads, run("journal", "show", server.dir / "journal", "--json").lines())
+        parts = [part for line in lines if line.get("room") == "lobby:1" for part in line["parts"] if part["part"] == "tickets"]
+        return parts[-1]["tickets"][-1]["spent"]
+    person = through_lobby(server, "1")
+    assert not spent()
+    assert person.join("1").status == 202
+    assert spent()
 
 
 def test_who_was_refused_by_the_hall_may_come_again_with_the_same_pass(server):
