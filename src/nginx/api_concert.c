@@ -25,7 +25,7 @@ static uint64_t wait_sec(ngx_http_request_t *r, const struct family *family);
 #define STATUS SPAN("status")
 static const struct family_row rows[] = {
     {SPAN("token"), .methods = NGX_HTTP_POST, .allow = SPAN("POST, DELETE"), .wants_body = true,
-     .enters = true, .has_figures = true, .ask = token_ask, .tell = token_tell},
+     .has_lobby = true, .enters = true, .has_figures = true, .ask = token_ask, .tell = token_tell},
     {SPAN("token"), .methods = NGX_HTTP_DELETE, .allow = SPAN("POST, DELETE"), .is_forgiving = true,
      .ask = leave_ask_sent, .tell = left_tell},
     {STATUS, NAMES_NOTHING, FAMILY_GETS, .enters = true, .has_figures = true, .ask = status_ask_sent,
@@ -81,7 +81,7 @@ static ngx_int_t token_tell(ngx_http_request_t *r, struct family *family)
     char ticket[TICKET_TOKEN_MAX];
     size_t len = queue_ticket_write(r, family->room, &family->standing, ticket);
     ngx_buf_t *body = reply_buffer(r, len + 96);
-    if (body == NULL || (!names_somebody(r, family) && family_keep_visitor(r, family) != NGX_OK))
+    if (body == NULL || family_keep_visitor(r, family) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     TEXT_ADD(body, "{\"data\":{\"token\":\"");
     text_add(body, (struct span){ticket, len});

@@ -208,7 +208,7 @@ static bool ticket_is_kept(ngx_http_request_t *r, struct family *family)
     struct span name = ticket_cookie_name(family->room, memory), cookie;
     struct cookie_walk walk = {0};
     while (request_cookie_next(request_of(r), name, &walk, &cookie))
-        if (queue_ticket_read(r, cookie, &family->claims, family->claims_room) &&
+        if (queue_ticket_read(r, cookie, &family->claims, family->claims_room) && family->claims.is_trusted &&
             span_equal(family->claims.room, family->room))
             return true;
     return false;
@@ -437,5 +437,9 @@ bool family_is_inside(const struct family *family)
 ngx_int_t family_keep_visitor(ngx_http_request_t *r, const struct family *family)
 {
     const struct visitor *visitor = &family->visitor;
-    return visitor->identity.data != NULL || visitor->has_cookie ? NGX_OK : visitor_set_cookie(r, visitor);
+    struct holder ours;
+    if (visitor->identity.data != NULL || visitor->has_cookie)
+        return NGX_OK;
+    visitor_holder(r, visitor, &ours);
+    return holder_equal(&ours, &family->standing.place.holder) ? visitor_set_cookie(r, visitor) : NGX_OK;
 }

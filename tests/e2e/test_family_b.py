@@ -210,12 +210,14 @@ def test_a_browser_keeps_the_ticket_and_is_given_it_once(server):
 def test_a_kept_ticket_of_somebody_else_or_of_nobody_is_passed_over(server):
     owner, thief = Browser(server, "ticket owner"), Browser(server, "ticket thief")
     owner.check("line")
-    for cookie in (owner.client.cookies["weir-ticket-line"], "x", "A" * 100):
+    anonymous = server.client().post("/lobby/join", {"event_id": "line"}).json()["waiting_token"]
+    for cookie in (owner.client.cookies["weir-ticket-line"], anonymous, "x", "A" * 100):
         thief.client.cookies["weir-ticket-line"] = cookie
         assert_fields(thief.status("line"), OUTSIDE)
         thief.leave("line")
     assert_fields(owner.status("line"), QUEUED)
     owner.leave("line")
+    assert server.client().request("DELETE", f"/lobby/leave?token={anonymous}").status == 200
 
 
 def test_a_place_that_was_lost_is_given_back_to_who_kept_their_ticket(weir):

@@ -12,7 +12,7 @@ FAST = "rate=100000 burst=100000"
 ROOMS = {
     "concert": f"preset=concert {FAST}", "line": "preset=concert mode=hold batch=3 interval_sec=10", "shut": "preset=concert mode=closed",
     "full": "mode=hold max_waiting=1", "called": f"preset=concert {FAST} mode=hold", "rated": "mode=hold rate=2", "other": FAST,
-    "lobby": f"tier=1 {FAST}",
+    "lobby": f"tier=1 {FAST}", "behind": FAST, "lobby:behind": f"tier=1 {FAST}",
 }
 SERVER = """
         location /api/v1/queue/ {{ weir_api concert; weir_cors https://shop.example; }}
@@ -24,6 +24,7 @@ SERVER = """
         location /full/ {{ weir_api concert room=full; }}
         location /called/ {{ weir_api concert room=called; }}
         location /other/ {{ weir_api concert room=other; }}
+        location /behind/ {{ weir_api queue concert room=behind; weir_lobby /vwr/; }}
         location /nowhere/ {{ weir_api concert room=nowhere; }}
         location /seats {{ weir_gate room=concert ticket=on; proxy_pass http://127.0.0.1:{shop}; }}
         location /tier2 {{ weir_gate tier=2 room=$http_x_room ticket=on; proxy_pass http://127.0.0.1:{shop}; }}
@@ -154,6 +155,20 @@ def test_where_the_operator_trusts_whoever_asks_there_is_one_ticket_for_each_nam
     assert_fields(Fan(server, "/line/queue/").status(token), STATUS)
     assert Fan(server, "/line/queue/").join("dora").json()["data"]["token"] != token, "elsewhere it is a label"
     assert service[0].join("").json()["data"]["token"] != service[0].join("").json()["data"]["token"]
+
+
+# --- behind a lobby
+
+
+def test_behind_a_lobby_a_token_is_taken_with_its_pass_and_one_alone(server):
+    fan, visitor = Fan(server, "/behind/"), server.client()
+    assert_fields(fan.join(), {"error": {"code": "token_not_processable", "message": TEXT}, "redirectTo": "/vwr/behind"}, 400)
+    assert server.admin().figures("behind").json()["issued"] == 0
+    ticket = visitor.post("/behind/join", {"event_id": "lobby:behind"}).json()["waiting_token"]
+    fan.client.headers["x-queue-entry-token"] = visitor.post("/behind/enter", {"waiting_token": ticket}).json()["reservation_token"]
+    answers = [fan.join(), fan.join("2")]
+    assert len({assert_fields(answer, TOKEN)["data"]["token"] for answer in answers}) == 1
+    assert not any(answer.cookies() for answer in answers), "no cookie of somebody who holds nothing"
 
 
 # --- the gate
