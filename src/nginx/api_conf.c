@@ -36,6 +36,7 @@ char *api_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     conf->is_api = true;
     struct srv_conf *server = ngx_http_conf_get_module_srv_conf(cf, ngx_http_weir_module);
     server->has_api = true;
+    server->has_lobby = server->has_lobby || conf->families & FAMILY_LOBBY;
     conf_note_need(cf);
     return families_place_check(cf, conf);
 }

@@ -74,6 +74,7 @@ struct breaker_conf; /* breaker.h */
 struct srv_conf {
     struct breaker_conf *breaker; /* of an upstream; NULL: none */
     bool has_api;    /* some location of it: refusals from before a location was found use the envelope too */
+    bool has_lobby;  /* some location of it: its paths have tickets in them */
     bool has_gate;   /* some location of it: nobody may tell its shop who passed, by a free path either */
     bool has_verify; /* some location of it */
 };

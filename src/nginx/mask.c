@@ -7,7 +7,7 @@
  * A ticket in the path goes the same way; who needs it finds it kept beside the request.
  *
  * A request that is refused before it has a location (a broken header, a method that nginx turns away) is masked just
- * before it is logged. What it asked for was never served, so nothing can miss its arguments.
+ * before it is logged. What it asked for was never served, so nothing can miss its arguments or the end of its path.
  */
 #include "nginx/mask.h"
 
@@ -37,8 +37,12 @@ ngx_int_t mask_on_log(ngx_http_request_t *r)
 {
     struct srv_conf *server = ngx_http_get_module_srv_conf(r, ngx_http_weir_module);
     ngx_http_core_srv_conf_t *core = ngx_http_get_module_srv_conf(r, ngx_http_core_module);
-    if (server->has_api && r->loc_conf == core->ctx->loc_conf)
+    if (r->loc_conf != core->ctx->loc_conf)
+        return NGX_OK;
+    if (server->has_api)
         mask_after_question_mark(r->request_line);
+    if (server->has_lobby && ticket_at(r->request_line) < r->request_line.len)
+        mask_raw_path(r->request_line);
     return NGX_OK;
 }
 

@@ -7,7 +7,7 @@ import subprocess
 
 import jwt
 import pytest
-from weirtest import Nginx, wait_until
+from weirtest import Nginx, raw, wait_until
 from weirtest.contract import COUNT, FLAG, TEXT, assert_fields, assert_flat_error
 
 FAST = "rate=100000 burst=100000"
@@ -275,6 +275,17 @@ def test_a_request_id_is_in_no_log(server, visitor):
     wait_until(lambda: "/Pattern/vwr/check/logged/" in server.log("access.log"), 5, "the last line")
     for log in ("access.log", "error.log"):
         assert request_id[8:40] not in server.log(log)
+
+
+def test_a_request_id_that_nginx_refuses_to_read_on_is_not_in_the_access_log(server, visitor):
+    """A browser with too many cookies is enough."""
+    request_id = visitor.place("logged")
+    for headers in ("Cookie: " + "a" * 40000, "Content-Length: x", "Host: x y"):
+        sent = f"GET /vwr-api/vwr/check/logged/{request_id}?n={len(headers)} HTTP/1.1\r\nHost: x\r\n{headers}\r\n\r\n"
+        assert b" 400 " in raw(server.port, sent.encode())
+        wait_until(lambda: f"?n={len(headers)} " in server.log("access.log"), 5, "the line")
+    assert request_id[8:40] not in server.log("access.log")
+    assert "GET /vwr-api/vwr/check/logged/****" in server.log("access.log")
 
 
 def test_a_request_id_is_in_no_log_over_http2_either(weir):
