@@ -8,6 +8,7 @@
  */
 #include "nginx/envelope.h"
 
+#include "nginx/family.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
 #include "nginx/shape.h"
@@ -78,6 +79,7 @@ static enum error error_of_page(ngx_http_request_t *r)
 static ngx_int_t page_exchange(ngx_http_request_t *r, struct request *request, enum error error)
 {
     uint32_t wait_sec = reply_retry_after(error, 0);
+    family_recognise(r);
     request->envelope = reply_envelope(r, error, wait_sec, SPAN_NONE);
     if (request->envelope == NULL || reply_common_headers(r) != NGX_OK)
         return NGX_ERROR;

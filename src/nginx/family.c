@@ -51,6 +51,14 @@ ngx_int_t family_handler(ngx_http_request_t *r)
     return allow.data == NULL && is_of_queue(r) ? api_queue_handler(r) : api_turn_away(r, allow);
 }
 
+void family_recognise(ngx_http_request_t *r)
+{
+    struct family family;
+    struct span allow;
+    if (request_of(r)->shape == SHAPE_OF_LOCATION && conf_loc(r)->handler == family_handler)
+        route_find(r, &family, &allow);
+}
+
 /* Its calls are one word each. */
 static bool is_of_queue(ngx_http_request_t *r)
 {

@@ -106,6 +106,9 @@ struct family {
 /* For a location's content handler. */
 ngx_int_t family_handler(ngx_http_request_t *r);
 
+/* Finds out whose request it is, if a family's at all, where nginx refuses it before any handler has seen it. */
+void family_recognise(ngx_http_request_t *r);
+
 /* Goes on from the present step. */
 void family_go_on(ngx_http_request_t *r);
 

@@ -333,6 +333,19 @@ def test_pages_of_a_named_origin_may_send_the_token(server):
 # --- beside the others
 
 
+def test_what_nginx_refuses_is_told_in_the_shape_of_whoever_asked(weir):
+    server = weir(api=False, http="limit_req_zone none zone=none:32k rate=1r/m;", server="""
+        location /queue/ { weir_api queue tier2 concert; limit_req zone=none; }
+    """)
+    client, token = server.client(), {"User-Token": "x"}
+    client.get("/queue/status")
+    assert client.get("/queue/status?token=x", headers=token).error_code == "RATE_LIMITED"
+    assert client.get("/queue/status").error_code == client.get("/queue/nothing").error_code == "RATE_LIMITED"
+    assert client.get("/queue/status/42").json() == {"error": "Too many requests"}
+    for answer in (client.get("/queue/status", headers=token), client.post("/queue/token", {}), client.get("/queue/token")):
+        assert_error(answer, 429, "rate_limited")
+
+
 def test_three_families_share_one_address(server):
     """What a request carries says whose it is."""
     fan, api = Fan(server, "/shared/queue/"), server.client()
