@@ -2,12 +2,12 @@
 """The signed-in queue, "tier 2": its contract, call by call, field by field, type by type, and everything that is wrong."""
 
 import re
-import shutil
 
 import jwt
 import pytest
 from weirtest import Nginx, at_once, wait_until
 from weirtest.contract import COUNT, FLAG, TEXT, assert_fields, assert_flat_error
+from weirtest.loss import Loss
 
 FAST = "rate=100000 burst=100000"
 UUID = "3f2b8c1e-90ab-4cde-8f01-23456789abcd"
@@ -220,23 +220,19 @@ def test_a_kept_ticket_of_somebody_else_or_of_nobody_is_passed_over(server):
     assert server.client().request("DELETE", f"/lobby/leave?token={anonymous}").status == 200
 
 
+@pytest.mark.local
 def test_a_place_that_was_lost_is_given_back_to_who_kept_their_ticket(weir):
-    """The journal of a moment before, and a note that something is missing: as a power cut leaves it."""
     server = weir(rooms={"line": "preset=hall mode=hold"}, api=False, http="weir_journal journal;", server="""
         location /api/queue/ { weir_api tier2; weir_user $http_x_user_id from=127.0.0.1; }
     """)
     people = [Browser(server, f"person {i}") for i in range(3)]
     forgetful = Person(server, "forgetful")
     assert people[0].check("line").json()["position"] == 1
-    saved = server.dir / "saved"
-    shutil.copytree(server.dir / "journal", saved)
+    loss = Loss(server)
     assert [person.check("line").json()["position"] for person in (*people[1:], forgetful)] == [2, 3, 4]
-    server.kill()
-    shutil.rmtree(server.dir / "journal")
-    saved.rename(server.dir / "journal")
-    (server.dir / "journal" / "journal-lost").touch()
-    server.start()
+    loss.happen()
     assert_fields(forgetful.status("line"), OUTSIDE)
+    assert people[2].heartbeat("line").json() == {"status": "queued", "queued": True}
     assert [people[i].status("line").json()["position"] for i in (0, 2)] == [1, 2]
     assert people[1].check("line").json()["position"] == 2
     assert people[2].status("line").json()["position"] == 2, "the shown position never rises"

@@ -9,6 +9,7 @@ import jwt
 import pytest
 from weirtest import Nginx, raw, wait_until
 from weirtest.contract import COUNT, FLAG, TEXT, assert_fields, assert_flat_error
+from weirtest.loss import Loss
 
 FAST = "rate=100000 burst=100000"
 ROOMS = {
@@ -118,6 +119,14 @@ def test_who_waits_is_told_how_many_are_ahead(server):
     assert told["ahead"] == ahead[0], "people really waiting"
 
 
+def test_the_serving_counter_is_the_highest_number_called_and_not_how_many_were(server, admin):
+    server.admin().put("lobby:gap", preset="lobby", mode="hold")
+    people = [(visitor := Visitor(server), visitor.place("gap")) for _ in range(3)]
+    people[1][0].client.request("DELETE", f"/api/v1/queue/leave?token={people[1][1]}")
+    assert admin.post("advance", "gap", query="?batchSize=2").json()["serving"] == 3
+    assert people[2][0].check("gap", people[2][1]).json()["servingCounter"] == 3
+
+
 def test_who_is_admitted_gets_the_same_token_each_time(visitor):
     request_id = visitor.place("42")
     first = assert_fields(visitor.check("42", request_id), ADMITTED)
@@ -135,12 +144,23 @@ def test_the_token_names_the_event_and_who_was_assigned(visitor):
 def test_the_status_of_a_room_is_public(server):
     told = assert_fields(server.client().get("/vwr-api/vwr/status/42"), STATUS)
     assert (told["eventId"], told["isActive"]) == ("42", True)
-    assert assert_fields(server.client().get("/vwr-api/vwr/status/off"), STATUS)["isActive"] is False
+    for event, is_active in (("off", False), ("line", True), ("shut", True)):
+        assert assert_fields(server.client().get(f"/vwr-api/vwr/status/{event}"), STATUS)["isActive"] is is_active
 
 
 def test_a_refresh_keeps_the_place(visitor):
     first = visitor.assign("line").json()
     assert visitor.assign("line", user="another name").json() == first
+
+
+@pytest.mark.local
+def test_a_place_that_was_lost_is_given_back_to_its_request_id(weir):
+    """A check is being seen, not only being told: with the room's first word on it the place is theirs again."""
+    server = weir(rooms={"lobby:1": "preset=lobby mode=hold"}, journal="journal", api=False, server="location /vwr-api/vwr/ { weir_api lobby; }")
+    loss = Loss(server)
+    people = [(visitor := Visitor(server), visitor.place("1")) for _ in range(2)]
+    loss.happen()
+    assert [visitor.check("1", request_id).json()["ahead"] for visitor, request_id in people] == [0, 1]
 
 
 def test_where_nobody_queues_there_is_nothing_to_assign(server, visitor):
@@ -189,6 +209,8 @@ def test_a_request_id_of_nobody_is_not_found(visitor, request_id):
 
 def test_a_request_id_of_another_event_is_not_found(visitor, server):
     request_id = visitor.place("42")
+    assert_flat_error(visitor.check("43", request_id), 404)
+    visitor.place("43")
     assert_flat_error(visitor.check("43", request_id), 404)
     plain = server.api().ticket("plain")
     assert_flat_error(visitor.check("42", plain), 404)

@@ -7,6 +7,7 @@ import jwt
 import pytest
 from weirtest import Nginx, at_once, wait_until
 from weirtest.contract import COUNT, TEXT, assert_fields
+from weirtest.loss import Loss
 
 FAST = "rate=100000 burst=100000"
 ROOMS = {
@@ -115,6 +116,15 @@ def test_leaving_ends_it_and_may_be_said_twice(server):
     for _ in range(2):
         assert_fields(fan.leave(token), {"data": {"status": "left"}})
     assert_error(fan.status(token), 400, "invalid_token")
+
+
+@pytest.mark.local
+def test_a_place_that_was_lost_is_given_back_to_its_token(weir):
+    server = weir(rooms={"concert": "mode=hold"}, journal="journal", api=False, server="location /api/v1/queue/ { weir_api concert; }")
+    fan, loss = Fan(server), Loss(server)
+    tokens = [fan.token() for _ in range(2)]
+    loss.happen()
+    assert [fan.status(token).json()["data"]["position"] for token in tokens] == [1, 2]
 
 
 # --- who it is
@@ -227,9 +237,10 @@ def test_where_no_ticket_is_taken_a_token_is_none(server):
     assert (answer.status, answer.error_code) == (403, "ADMISSION_REQUIRED")
 
 
-def test_the_token_of_an_identity_is_theirs_at_the_gate_too(server):
+def test_the_token_of_an_identity_is_theirs_at_the_gate_too(server, shop):
     token = Fan(server, "/named/", headers={"X-User-Id": "carol"}).token()
     assert server.client().get("/mine", headers={"User-Token": token, "X-User-Id": "carol"}).status == 200
+    assert shop.seen[-1].of_weir()["x-weir-user"] == "carol"
     for who in ({}, {"X-User-Id": "bob"}):
         assert_error(server.client().get("/mine", headers={"User-Token": token, **who}), 400, "invalid_token")
     assert_error(server.client().get("/seats", headers={"User-Token": token}), 400, "invalid_token")

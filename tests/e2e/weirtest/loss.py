@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: BSD-2-Clause
+"""A power cut, as it leaves a journal: that of a moment before, with a note that something is missing."""
+
+import shutil
+
+
+class Loss:
+    """What happens to the server between this and `happen` is lost. It has `weir_journal journal`."""
+
+    def __init__(self, server):
+        self.server, self.journal, self.saved = server, server.dir / "journal", server.dir / "saved"
+        shutil.copytree(self.journal, self.saved)
+
+    def happen(self):
+        self.server.kill()
+        shutil.rmtree(self.journal)
+        self.saved.rename(self.journal)
+        (self.journal / "journal-lost").touch()
+        self.server.start()
