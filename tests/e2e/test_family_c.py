@@ -157,10 +157,12 @@ def test_a_refresh_keeps_the_place(visitor):
 def test_a_place_that_was_lost_is_given_back_to_its_request_id(weir):
     """A check is being seen, not only being told: with the room's first word on it the place is theirs again."""
     server = weir(rooms={"lobby:1": "preset=lobby mode=hold"}, journal="journal", api=False, server="location /vwr-api/vwr/ { weir_api lobby; }")
-    loss = Loss(server)
+    known = Visitor(server)
+    known_id, loss = known.place("1"), Loss(server)
     people = [(visitor := Visitor(server), visitor.place("1")) for _ in range(2)]
     loss.happen()
-    assert [visitor.check("1", request_id).json()["ahead"] for visitor, request_id in people] == [0, 1]
+    assert known.check("1", known_id).json()["ahead"] == 0
+    assert [visitor.check("1", request_id).json()["ahead"] for visitor, request_id in people] == [1, 2]
 
 
 def test_where_nobody_queues_there_is_nothing_to_assign(server, visitor):

@@ -121,10 +121,11 @@ def test_leaving_ends_it_and_may_be_said_twice(server):
 @pytest.mark.local
 def test_a_place_that_was_lost_is_given_back_to_its_token(weir):
     server = weir(rooms={"concert": "mode=hold"}, journal="journal", api=False, server="location /api/v1/queue/ { weir_api concert; }")
-    fan, loss = Fan(server), Loss(server)
-    tokens = [fan.token() for _ in range(2)]
+    fan = Fan(server)
+    known, loss = fan.token(), Loss(server)
+    tokens = [known, fan.token(), fan.token()]
     loss.happen()
-    assert [fan.status(token).json()["data"]["position"] for token in tokens] == [1, 2]
+    assert [fan.status(token).json()["data"]["position"] for token in tokens] == [1, 2, 3]
 
 
 # --- who it is

@@ -5,7 +5,8 @@ import shutil
 
 
 class Loss:
-    """What happens to the server between this and `happen` is lost. It has `weir_journal journal`."""
+    """What happens between this and `happen` is lost. The server has `weir_journal journal`, and somebody has joined a room of it:
+    before the first answer nobody knows what of it is written."""
 
     def __init__(self, server):
         self.server, self.journal, self.saved = server, server.dir / "journal", server.dir / "saved"
