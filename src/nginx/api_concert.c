@@ -81,7 +81,7 @@ static ngx_int_t token_tell(ngx_http_request_t *r, struct family *family)
     char ticket[TICKET_TOKEN_MAX];
     size_t len = queue_ticket_write(r, family->room, &family->standing, ticket);
     ngx_buf_t *body = reply_buffer(r, len + 96);
-    if (body == NULL || family_keep_visitor(r, family) != NGX_OK)
+    if (body == NULL || visitor_keep(r, &family->visitor, &family->standing.place.holder) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     TEXT_ADD(body, "{\"data\":{\"token\":\"");
     text_add(body, (struct span){ticket, len});

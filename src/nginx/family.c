@@ -441,13 +441,3 @@ bool family_is_inside(const struct family *family)
 {
     return family->standing.state == TICKET_ENTERED || family->standing.state == TICKET_ACTIVE;
 }
-
-ngx_int_t family_keep_visitor(ngx_http_request_t *r, const struct family *family)
-{
-    const struct visitor *visitor = &family->visitor;
-    struct holder ours;
-    if (visitor->identity.data != NULL || visitor->has_cookie)
-        return NGX_OK;
-    visitor_holder(r, visitor, &ours);
-    return holder_equal(&ours, &family->standing.place.holder) ? visitor_set_cookie(r, visitor) : NGX_OK;
-}

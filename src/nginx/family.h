@@ -142,9 +142,6 @@ const struct figures *family_figures(ngx_http_request_t *r);
 const struct settings *family_settings(ngx_http_request_t *r);
 bool family_is_inside(const struct family *family);
 
-/* The cookie of somebody who was nobody before, if it is they who hold the place. */
-ngx_int_t family_keep_visitor(ngx_http_request_t *r, const struct family *family);
-
 /* The step that goes on with an operator's call: the room's figures are there. */
 family_step family_deed;
 

@@ -192,6 +192,15 @@ void visitor_holder(ngx_http_request_t *r, const struct visitor *visitor, struct
         holder_of_visitor(conf_main(r)->keys, visitor->id, holder);
 }
 
+ngx_int_t visitor_keep(ngx_http_request_t *r, const struct visitor *visitor, const struct holder *holder)
+{
+    struct holder ours;
+    if (visitor->identity.data != NULL || visitor->has_cookie)
+        return NGX_OK;
+    visitor_holder(r, visitor, &ours);
+    return holder_equal(&ours, holder) ? visitor_set_cookie(r, visitor) : NGX_OK;
+}
+
 ngx_int_t visitor_set_cookie(ngx_http_request_t *r, const struct visitor *visitor)
 {
     static const char start[] = VISITOR_COOKIE "=", attributes[] = VISITOR_ATTRIBUTES, secure[] = "; Secure";

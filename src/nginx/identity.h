@@ -36,6 +36,12 @@ void visitor_invent(struct visitor *visitor);
 
 void visitor_holder(ngx_http_request_t *r, const struct visitor *visitor, struct holder *holder);
 
+/*
+ * The cookie of somebody who was nobody before this join, if it is they who hold the place. A key that was used before or a lobby's
+ * pass may have given it to another: a cookie would then name somebody who holds nothing.
+ */
+ngx_int_t visitor_keep(ngx_http_request_t *r, const struct visitor *visitor, const struct holder *holder);
+
 /* The cookie that makes them known next time. */
 ngx_int_t visitor_set_cookie(ngx_http_request_t *r, const struct visitor *visitor);
 

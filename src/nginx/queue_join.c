@@ -2,8 +2,7 @@
 /*
  * A join brings a holder: the trusted identity's, the cookie's, or that of a visitor made up for it. With an idempotency key
  * that was used before, the engine answers with the first try's ticket, whose holder then is another than ours; and
- * behind a lobby whoever was nobody is who its pass says. A cookie for the made-up visitor would then name somebody who holds
- * nothing, so none is set.
+ * behind a lobby whoever was nobody is who its pass says.
  */
 #include "base/json.h"
 #include "base/room_id.h"
@@ -74,14 +73,9 @@ ngx_int_t join_tell(ngx_http_request_t *r, struct queue_state *state)
 static ngx_int_t join_headers(ngx_http_request_t *r, struct queue_state *state)
 {
     const struct standing *standing = queue_standing(r);
-    const struct visitor *visitor = &state->visitor;
-    struct holder ours;
     if (state->has_key && standing->is_repeat && idempotency_say_cached(r) != NGX_OK)
         return NGX_ERROR;
-    if (visitor->identity.data != NULL || visitor->has_cookie)
-        return NGX_OK;
-    visitor_holder(r, visitor, &ours);
-    return holder_equal(&ours, &standing->place.holder) ? visitor_set_cookie(r, visitor) : NGX_OK;
+    return visitor_keep(r, &state->visitor, &standing->place.holder);
 }
 
 static ngx_buf_t *join_body(ngx_http_request_t *r)
