@@ -393,6 +393,14 @@ def test_operators_see_steer_and_clear_a_room(server, operators):
     assert 'admin "alice" cleared room "steered"' in log
 
 
+def test_of_many_who_steer_at_once_nobody_is_refused(server):
+    """Somebody else's change in between is no reason: it is made again from there."""
+    headers = {"X-User-Id": "alice", "X-Role": "admin"}
+    requests = [("POST", f"{PREFIX}admin/threshold/steered?threshold={100 + i}", "", headers) for i in range(40)]
+    assert {answer.status for answer in at_once(server.port, requests, connections=40)} == {200}
+    assert 100 <= server.admin().room("steered").json()["settings"]["max_active"] < 140
+
+
 @pytest.mark.parametrize("value", ["", "?threshold=", "?threshold=0", "?threshold=-1", "?threshold=1.5", "?threshold=x", "?threshold=100000001",
                                    "?threshold=99999999999999999999", "?threshold=5&threshold=6"])
 def test_a_threshold_that_is_none_changes_nothing(server, operators, value):

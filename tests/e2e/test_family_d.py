@@ -13,7 +13,7 @@ FAST = "rate=100000 burst=100000"
 ROOMS = {
     "concert": f"preset=concert {FAST}", "line": "preset=concert mode=hold batch=3 interval_sec=10", "shut": "preset=concert mode=closed",
     "full": "mode=hold max_waiting=1", "called": f"preset=concert {FAST} mode=hold", "rated": "mode=hold rate=2", "other": FAST,
-    "lobby": f"tier=1 {FAST}", "behind": FAST, "lobby:behind": f"tier=1 {FAST}",
+    "lobby": f"tier=1 {FAST}", "slow": "rate=0.01 burst=1 max_eta_sec=1", "behind": FAST, "lobby:behind": f"tier=1 {FAST}",
 }
 SERVER = """
         location /api/v1/queue/ {{ weir_api concert; weir_cors https://shop.example; }}
@@ -23,6 +23,7 @@ SERVER = """
         location /rated/ {{ weir_api concert room=rated; }}
         location /shut/ {{ weir_api concert room=shut; }}
         location /full/ {{ weir_api concert room=full; }}
+        location /slow/ {{ weir_api concert room=slow; }}
         location /called/ {{ weir_api concert room=called; }}
         location /other/ {{ weir_api concert room=other; }}
         location /behind/ {{ weir_api queue concert room=behind; weir_lobby /vwr/; }}
@@ -31,6 +32,7 @@ SERVER = """
         location /tier2 {{ weir_gate tier=2 room=$http_x_room ticket=on; proxy_pass http://127.0.0.1:{shop}; }}
         location /lobby/ {{ weir_api concert room=lobby; }}
         location /service/ {{ allow 127.0.0.1; deny all; weir_api concert room=line user_id=trusted; }}
+        location /known/ {{ weir_api concert room=line user_id=trusted; weir_user $http_x_user_id from=127.0.0.1; }}
         location = /verify {{ weir_verify $http_x_forwarded_uri redirect=off; }}
         location /passes {{ weir_gate room=concert; proxy_pass http://127.0.0.1:{shop}; }}
         location /mine {{
@@ -166,6 +168,13 @@ def test_where_the_operator_trusts_whoever_asks_there_is_one_ticket_for_each_nam
     assert_fields(Fan(server, "/line/queue/").status(token), STATUS)
     assert Fan(server, "/line/queue/").join("dora").json()["data"]["token"] != token, "elsewhere it is a label"
     assert service[0].join("").json()["data"]["token"] != service[0].join("").json()["data"]["token"]
+
+
+def test_who_is_known_there_asks_for_themselves_whomever_they_name(server):
+    erna, dora = Fan(server, "/known/", headers={"X-User-Id": "erna"}), Fan(server, "/service/").join("dora").json()["data"]["token"]
+    tokens = {erna.join(name).json()["data"]["token"] for name in ("dora", "erna")}
+    assert len(tokens) == 1 and dora not in tokens
+    assert_error(Fan(server, "/known/", headers={"X-User-Id": "dora"}).status(*tokens), 400, "invalid_token")
 
 
 # --- behind a lobby
@@ -306,9 +315,9 @@ def test_a_token_of_another_room_is_invalid(server):
     assert_error(Fan(server).status(Fan(server, "/other/").token()), 400, "invalid_token")
 
 
-@pytest.mark.parametrize("prefix", ["/shut/", "/full/", "/nowhere/"])
+@pytest.mark.parametrize("prefix", ["/shut/", "/full/", "/slow/", "/nowhere/"])
 def test_a_room_that_takes_nobody_is_not_available(server, prefix):
-    Fan(server, "/full/").join()
+    Fan(server, prefix).join()
     assert_error(Fan(server, prefix).join(), 400, "queue_not_available")
 
 
