@@ -10,10 +10,11 @@
 
 #define FIELD_MAX 64
 
-/* A gate that names a room in so many words. */
+/* A gate that names a room in so many words, or room=*. */
 struct gate_mention {
     struct conf_mention at;
     int tier;
+    bool takes_all;
 };
 
 static char *gate_parameter(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t word);
@@ -24,6 +25,8 @@ static char *gate_page(ngx_conf_t *cf, struct gate_conf *gate, ngx_str_t page);
 static char *gate_field(struct gate_conf *gate, ngx_str_t field);
 static char *gate_finish(ngx_conf_t *cf, struct gate_conf *gate);
 static char *rooms_mention(ngx_conf_t *cf, const struct gate_conf *gate);
+static char *room_mention(ngx_conf_t *cf, const struct gate_conf *gate, ngx_str_t room, bool takes_all);
+static void open_ways_look(ngx_conf_t *cf, struct main_conf *conf, const struct gate_mention *gate);
 static uintptr_t page_returned(ngx_conf_t *cf);
 
 char *gate_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
@@ -135,7 +138,7 @@ static char *gate_finish(ngx_conf_t *cf, struct gate_conf *gate)
             if (gate->room_count > 1)
                 return "takes no other room beside room=*";
             gate->room_count = 0;
-            return NGX_CONF_OK;
+            return room_mention(cf, gate, gate->rooms[i].value, true);
         }
     if (gate->page.value.data == NULL)
         gate->page.value = (ngx_str_t)ngx_string("/queue/");
@@ -144,17 +147,23 @@ static char *gate_finish(ngx_conf_t *cf, struct gate_conf *gate)
 
 static char *rooms_mention(ngx_conf_t *cf, const struct gate_conf *gate)
 {
-    struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
     for (ngx_uint_t i = 0; i < gate->room_count; i++) {
         if (gate->rooms[i].lengths != NULL)
             continue;
-        if (rooms_name_check(cf, gate->rooms[i].value) != NGX_CONF_OK)
+        if (rooms_name_check(cf, gate->rooms[i].value) != NGX_CONF_OK ||
+            room_mention(cf, gate, gate->rooms[i].value, false) != NGX_CONF_OK)
             return NGX_CONF_ERROR;
-        struct gate_mention *mention = ngx_array_push(&conf->gates);
-        if (mention == NULL)
-            return NGX_CONF_ERROR;
-        *mention = (struct gate_mention){conf_mention(cf, gate->rooms[i].value), gate->tier};
     }
+    return NGX_CONF_OK;
+}
+
+static char *room_mention(ngx_conf_t *cf, const struct gate_conf *gate, ngx_str_t room, bool takes_all)
+{
+    struct main_conf *conf = ngx_http_conf_get_module_main_conf(cf, ngx_http_weir_module);
+    struct gate_mention *mention = ngx_array_push(&conf->gates);
+    if (mention == NULL)
+        return NGX_CONF_ERROR;
+    *mention = (struct gate_mention){conf_mention(cf, room), gate->tier, takes_all};
     return NGX_CONF_OK;
 }
 
@@ -191,6 +200,10 @@ ngx_int_t gate_conf_check(ngx_conf_t *cf, struct main_conf *conf)
     const struct gate_mention *gates = conf->gates.elts;
     for (ngx_uint_t i = 0; i < conf->gates.nelts; i++) {
         const struct conf_mention *at = &gates[i].at;
+        if (gates[i].takes_all) {
+            open_ways_look(cf, conf, &gates[i]);
+            continue;
+        }
         const struct settings *room = rooms_settings(conf, at->what);
         if (room == NULL && conf->makes_rooms)
             room = &conf->made_settings;
@@ -202,6 +215,27 @@ ngx_int_t gate_conf_check(ngx_conf_t *cf, struct main_conf *conf)
         return NGX_ERROR;
     }
     return NGX_OK;
+}
+
+/* Whoever comes to the gate of an open room has its pass, and whoever may make rooms has one of their own. */
+static void open_ways_look(ngx_conf_t *cf, struct main_conf *conf, const struct gate_mention *gate)
+{
+    const struct gate_mention *gates = conf->gates.elts;
+    const struct conf_mention *at = &gate->at;
+    for (ngx_uint_t i = 0; i < conf->gates.nelts; i++) {
+        const struct settings *room = gates[i].takes_all ? NULL : rooms_settings(conf, gates[i].at.what);
+        if (room != NULL && room->mode == MODE_OPEN && (int)room->tier >= gate->tier)
+            ngx_log_error(NGX_LOG_WARN, cf->log, 0,
+                          "weir: \"weir_gate room=*\" in %V:%ui takes passes of the room \"%V\", and that is "
+                          "open: everybody has one. Give it a lower tier than this gate",
+                          &at->file, at->line, &gates[i].at.what);
+    }
+    if (conf->makes_rooms && (int)conf->made_settings.tier >= gate->tier)
+        ngx_log_error(
+            NGX_LOG_WARN, cf->log, 0,
+            "weir: \"weir_gate room=*\" in %V:%ui takes passes of every room, and with \"weir_rooms "
+            "auto\" everybody can make one",
+            &at->file, at->line);
 }
 
 bool gate_page_is_safe(ngx_str_t page)

@@ -20,7 +20,7 @@ from weirtest import Nginx, Response, free_port
 SAMPLES = Path(__file__).resolve().parents[2] / "samples"
 FAST = "rate=100000 burst=1000 max_active=0"
 ROOMS = {
-    "site": "mode=open max_active=0",
+    "site": "tier=1 mode=open max_active=0",
     "lobby:42": f"tier=1 {FAST}", "42": FAST, "lobby:43": f"tier=1 {FAST}", "43": FAST,
     "lobby:44": "tier=1 mode=hold", "44": "mode=hold",
 }
@@ -51,6 +51,7 @@ def people(server):
         return {"x-queue-entry-token": token}
     return {
         "nobody": {}, "lobby 42": by_header(passes["lobby:42"]), "hall 42": by_header(passes["42"]),
+        "site": by_header(entered(server, "site", lobby=False)), "looked around": {"Cookie": cookies_of_a_look_around(server)},
         "lobby 43": by_header(passes["lobby:43"]), "hall 43": by_header(passes["43"]), "left": by_header(left),
         "spoilt": by_header(spoilt), "unsigned": by_header(alone),
         "by cookie": {"Cookie": f"a=b; weir-pass-42={passes['42']}"}, "by bearer": {"Authorization": f"Bearer {passes['42']}"},
@@ -62,12 +63,19 @@ def people(server):
     }
 
 
-def entered(server, room):
+def entered(server, room, lobby=True):
     """Into a hall one comes through its lobby."""
     person = server.api()
-    if not room.startswith("lobby:"):
+    if lobby and not room.startswith("lobby:"):
         person.enter(person.ticket(f"lobby:{room}"))
     return person.enter(person.ticket(room)).json()["reservation_token"]
+
+
+def cookies_of_a_look_around(server):
+    """All that the site gives to somebody who comes to its front page."""
+    given = server.client().get("/", headers=BROWSER).cookies()
+    assert "weir-pass-site" in given
+    return "; ".join(f"{name}={value}" for name, value in given.items())
 
 
 def send(server, target, headers=None, method="GET", body="", version="HTTP/1.1"):
@@ -179,7 +187,7 @@ ADMIN = ["/api/admin", "/api/v1/admin/users", "/API/admin/", "/api/v1/stats/../a
 
 MAY_SEE_EVENT = {"lobby 42": ("lobby:42", "1"), "hall 42": ("42", "2"), "by cookie": ("42", "2"), "by bearer": ("42", "2")}
 MAY_ENTER_HALL = {**{name: who for name, who in MAY_SEE_EVENT.items() if who[1] == "2"}, "hall 43": ("43", "2")}
-WHO = ["nobody", "lobby 42", "hall 42", "lobby 43", "hall 43", "left", "spoilt", "unsigned", "by cookie", "by bearer", "liar", "spoofer",
+WHO = ["nobody", "site", "looked around", "lobby 42", "hall 42", "lobby 43", "hall 43", "left", "spoilt", "unsigned", "by cookie", "by bearer", "liar", "spoofer",
        "login", "operator"]
 
 
@@ -410,6 +418,20 @@ def test_nothing_is_smuggled_past_the_gate(server, shop, people, what, who, targ
 
 
 # --- the files
+
+
+@pytest.mark.parametrize("rooms, auto, warns", [
+    ({"site": "mode=open"}, False, True), ({"site": "mode=open tier=1"}, False, False), ({"site": "mode=queue"}, False, False),
+    ({"site": "tier=1"}, True, True),
+])
+def test_a_gate_that_takes_a_pass_which_everybody_has_is_warned_of(weir, rooms, auto, warns):
+    """In the sample everybody who saw the front page could reserve, had the room of the site been of tier 2."""
+    server = weir(start=False, rooms=rooms, auto=auto, api=False, server="""
+        location / { weir_gate room=site; empty_gif; }
+        location /seats { weir_gate tier=2 room=*; empty_gif; }
+    """)
+    accepted, said = server.check_conf()
+    assert accepted and (re.search(r"\[warn\].*weir_gate room=\*\"? in .*everybody", said) is not None) == warns, said
 
 
 def test_the_sample_is_accepted_by_nginx(server, weir, tmp_path):

@@ -10,7 +10,7 @@ from weirtest import Nginx, wait_until
 
 SAMPLE = Path(__file__).resolve().parents[2] / "samples" / "gate-matrix.conf"
 PEOPLE = 10
-ROOMS = {"site": "mode=open max_active=0", "lobby:42": "preset=lobby rate=20 burst=1 pace=hall", "42": "preset=hall max_active=3 rate=100"}
+ROOMS = {"site": "tier=1 mode=open max_active=0", "lobby:42": "preset=lobby rate=20 burst=1 pace=hall", "42": "preset=hall max_active=3 rate=100"}
 
 
 @pytest.fixture
