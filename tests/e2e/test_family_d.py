@@ -340,6 +340,13 @@ def test_other_methods_are_refused(server, method, path, allow):
     assert answer.header("allow") == allow
 
 
+def test_a_head_is_a_get_without_its_body(server):
+    client, headers = server.client(), {"X-User-Id": "head", "User-Token": Fan(server).token()}
+    for path in (PREFIX + "status", "/shared/queue/status", "/shared/queue/status/line"):
+        told, head = client.get(path, headers=headers), client.request("HEAD", path, headers=headers)
+        assert (head.status, head.body, head.header("content-length")) == (200, b"", str(len(told.body)))
+
+
 @pytest.mark.parametrize("path", ["", "join", "token/", "token/x", "status/x", "enter"])
 def test_other_paths_are_not_there(server, path):
     assert_error(server.client().post(PREFIX + path, ""), 404, "not_found")
