@@ -75,7 +75,7 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
         conf->families = above->families;
         conf->concert_room = above->concert_room;
         conf->trusts_user_id = above->trusts_user_id;
-        conf->is_lobby = above->is_lobby;
+        conf->page = above->page;
         conf->jwks_tier = above->jwks_tier;
     }
     if (conf->handler == api_admin_handler ||
@@ -135,12 +135,9 @@ char *conf_page_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     struct loc_conf *conf = data;
     if (conf->handler != NULL)
         return "stands in a location that has a weir_api, a weir_page or a weir_verify already";
-    if (cf->args->nelts == 2) {
-        ngx_str_t *words = cf->args->elts;
-        if (!span_equal(span_of_str(words[1]), SPAN("lobby")))
-            return "knows only lobby";
-        conf->is_lobby = true;
-    }
+    ngx_str_t *words = cf->args->elts;
+    if (cf->args->nelts == 2 && !page_contract_find(span_of_str(words[1]), &conf->page))
+        return "speaks queue, lobby or tier2";
     conf->handler = page_handler;
     conf_note_need(cf);
     return conf_location_check(cf, "weir_page");

@@ -102,6 +102,13 @@ enum conf_when_down {
     WHEN_DOWN_OPEN,   /* everybody */
 };
 
+/* Which contract a waiting page speaks. */
+enum conf_page {
+    PAGE_QUEUE, /* the queue API; the path names the room */
+    PAGE_LOBBY, /* the anonymous lobby; the path names the event */
+    PAGE_TIER2, /* the queue of those who signed in; the event is the room */
+};
+
 struct loc_conf {
     struct identity_conf *identity; /* NULL: off */
     ngx_array_t *origins;           /* ngx_str_t; NULL: off */
@@ -117,7 +124,7 @@ struct loc_conf {
     ngx_str_t concert_room; /* of weir_api concert */
     bool trusts_user_id;    /* of weir_api concert: whoever asks may say for whom */
     ngx_array_t *admins;    /* ngx_http_complex_value_t of weir_admin; NULL: nobody */
-    bool is_lobby;          /* weir_page lobby */
+    ngx_uint_t page;        /* enum conf_page of weir_page */
     int jwks_tier;          /* of weir_api jwks; 0: both */
 };
 

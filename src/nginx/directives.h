@@ -130,12 +130,16 @@
               "`0`. It must be something that nobody else can send, and that another site's page cannot "  \
               "have a browser send: a role that an auth module found, not a cookie. The operator's API "   \
               "takes a token alone.")                                                                      \
-    DIRECTIVE("weir_page", "weir_page [lobby];", "none", "location",                                       \
+    DIRECTIVE("weir_page", "weir_page [queue | lobby | tier2];", "none", "location",                       \
               NGX_HTTP_LOC_CONF | NGX_CONF_NOARGS | NGX_CONF_TAKE1, NGX_HTTP_LOC_CONF_OFFSET,              \
               conf_page_directive,                                                                         \
-              "Serves the waiting page for `/queue/{room}` in a location such as `/queue/`. With "         \
-              "`lobby` the path names the event, and the room is `lobby:` and its name: `/vwr/{event}` "   \
-              "in a location such as `/vwr/`.")                                                            \
+              "Serves the waiting page, which waits by the calls of this family: `queue` for "             \
+              "`/queue/{room}` in a location such as `/queue/`, by `/api/v1/queue/`; `tier2` the same "    \
+              "for those who are signed in; `lobby` for `/vwr/{event}`, the room `lobby:{event}`, in "     \
+              "a location such as `/vwr/`, by `/vwr-api/vwr/`. The site needs weir_api of that family "    \
+              "at that address. Once let in it goes to the address in `?return=`, a path of this "         \
+              "site; where there is none, to `/`, and from the pages of an event to "                      \
+              "`/events/{event}`.")                                                                        \
     DIRECTIVE("weir_gate",                                                                                 \
               "weir_gate [tier=N] room=NAME|$variable|* ... [page=PREFIX] "                                \
               "[body=FIELD] [ticket=on] | off;",                                                           \

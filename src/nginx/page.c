@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The page is part of the module and, within a location, the same bytes for everybody; nothing that a visitor sent is in it.
+ * The page is part of the module and, within a location, the same bytes for everybody; nothing that a visitor sent is in it. The
+ * location says which contract its script speaks, and that one word is all that differs between two locations.
  * Its script and its style are inside it, and the policy allows exactly those two by their hash: nothing else runs, wherever it
  * came from.
  *
@@ -20,17 +21,20 @@ extern const size_t weir_page_waiting_len;
 
 #define POLICY_MAX 512
 
-static const struct span lobby = SPAN(ROOM_LOBBY_PREFIX), mark = SPAN("data-prefix=\"");
+static const struct span lobby = SPAN(ROOM_LOBBY_PREFIX), mark = SPAN("data-contract=\"");
+
+/* By enum conf_page, as the directive and the page's script call them. */
+static const struct span contracts[] = {SPAN("queue"), SPAN("lobby"), SPAN("tier2")};
 
 static struct span policy;
-static size_t prefix_at; /* in the page: where its script is told what stands before the room's name */
+static size_t contract_at; /* in the page: where its script is told which one it speaks */
 
 static struct span element_find(struct span page, struct span open, struct span close);
 static u_char *hash_write(u_char *at, struct span text);
 static bool room_is_named(ngx_http_request_t *r, struct span *room);
 static void page_go_on(ngx_http_request_t *r);
 static ngx_int_t page_send(ngx_http_request_t *r);
-static ngx_int_t page_body(ngx_http_request_t *r, struct span prefix);
+static ngx_int_t page_body(ngx_http_request_t *r, struct span contract);
 static ngx_int_t page_headers(ngx_http_request_t *r);
 
 ngx_int_t page_init(ngx_conf_t *cf)
@@ -48,8 +52,16 @@ ngx_int_t page_init(ngx_conf_t *cf)
     policy = (struct span){(const char *)text, (size_t)(at - text)};
     const char *found = memmem(page.data, page.len, mark.data, mark.len);
     must(found != NULL);
-    prefix_at = (size_t)(found - page.data) + mark.len;
+    contract_at = (size_t)(found - page.data) + mark.len;
     return NGX_OK;
+}
+
+bool page_contract_find(struct span word, ngx_uint_t *page)
+{
+    for (*page = 0; *page < sizeof(contracts) / sizeof(contracts[0]); ++*page)
+        if (span_equal(word, contracts[*page]))
+            return true;
+    return false;
 }
 
 static struct span element_find(struct span page, struct span open, struct span close)
@@ -97,7 +109,7 @@ ngx_int_t page_handler(ngx_http_request_t *r)
 /* In the page of lobbies the path names the event. */
 static bool room_is_named(ngx_http_request_t *r, struct span *room)
 {
-    if (conf_loc(r)->is_lobby && room->len <= ROOM_ID_MAX) {
+    if (conf_loc(r)->page == PAGE_LOBBY && room->len <= ROOM_ID_MAX) {
         u_char *name = ngx_pnalloc(r->pool, lobby.len + room->len);
         if (name == NULL)
             return false;
@@ -115,28 +127,26 @@ static void page_go_on(ngx_http_request_t *r)
 
 static ngx_int_t page_send(ngx_http_request_t *r)
 {
-    const struct span prefix = conf_loc(r)->is_lobby ? lobby : SPAN("");
+    const struct span contract = contracts[conf_loc(r)->page];
     if (page_headers(r) != NGX_OK)
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     r->headers_out.status = NGX_HTTP_OK;
-    r->headers_out.content_length_n = (off_t)(weir_page_waiting_len + prefix.len);
+    r->headers_out.content_length_n = (off_t)(weir_page_waiting_len + contract.len);
     ngx_str_set(&r->headers_out.content_type, "text/html; charset=utf-8");
     r->headers_out.content_type_len = sizeof("text/html") - 1;
     ngx_int_t rc = ngx_http_send_header(r);
     if (rc == NGX_ERROR || rc > NGX_OK || r->header_only)
         return rc;
-    return page_body(r, prefix);
+    return page_body(r, contract);
 }
 
-static ngx_int_t page_body(ngx_http_request_t *r, struct span prefix)
+static ngx_int_t page_body(ngx_http_request_t *r, struct span contract)
 {
     const char *page = (const char *)weir_page_waiting;
     const struct span parts[] = {
-        {page, prefix_at}, prefix, {page + prefix_at, weir_page_waiting_len - prefix_at}};
+        {page, contract_at}, contract, {page + contract_at, weir_page_waiting_len - contract_at}};
     ngx_chain_t chain[3], *last = NULL;
     for (size_t i = 0; i < 3; i++) {
-        if (parts[i].len == 0)
-            continue;
         ngx_buf_t *piece = ngx_calloc_buf(r->pool);
         if (piece == NULL)
             return NGX_ERROR;

@@ -230,6 +230,7 @@ def test_a_gate_names_a_room_that_exists(weir):
 @pytest.mark.parametrize("location, word", [
     ("location /q { weir_api queue; }", 'ends in "/"'),
     ("location /page { weir_page; }", 'ends in "/"'),
+    ("location /page/ { weir_page concert; }", "queue, lobby or tier2"),
     ("location /q/ { weir_api queue; weir_page; }", "already"),
     ("location /q/ { weir_api cue; }", "admin, health or jwks"),
     ("weir_api queue;", "not allowed here"),

@@ -312,8 +312,8 @@ def test_a_navigation_is_sent_to_the_lobby_or_its_hall_and_back(server, shop):
     assert away.header("cache-control") == "no-store"
     assert not shop.seen
     page = server.client().get("/vwr/44")
-    assert page.status == 200 and b'data-prefix="lobby:"' in page.body
-    assert b'data-prefix=""' in server.client().get("/queue/44").body
+    assert page.status == 200 and b'data-contract="lobby"' in page.body
+    assert b'data-contract="tier2"' in server.client().get("/queue/44").body
 
 
 def test_a_place_in_a_hall_is_taken_with_a_pass_of_its_lobby(server):

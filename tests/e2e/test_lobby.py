@@ -20,6 +20,7 @@ SERVER = """
         location /free/ {{ weir_api queue; }}
         location /queue/ {{ weir_page; }}
         location /vwr/ {{ weir_page lobby; }}
+        location /vwr-api/vwr/ {{ weir_api lobby; }}
         location ~ ^/hall/(?<event>[^/]+) {{ weir_gate tier=2 room=$event; weir_lobby /vwr/; proxy_pass http://127.0.0.1:{shop}; }}
         location ~ ^/events/(?<event>[^/]+) {{
             weir_gate tier=1 room=lobby:$event room=$event page=/vwr/$event;
@@ -204,7 +205,7 @@ def test_a_browser_goes_through_lobby_and_hall_by_itself(server, shop, browser):
             return False
     wait_until(is_in_shop, 30, "the shop")
     names = {cookie["name"] for cookie in driver.get_cookies()}
-    assert {"weir-pass-lobby~2", "weir-pass-2"} <= names
+    assert {"urr-vwr-token", "weir-pass-2"} <= names
 
 
 @pytest.mark.parametrize("value", ["vwr/", "/vwr", "//vwr/", "on", "/a b/"])

@@ -4,11 +4,11 @@
 import json
 
 import pytest
-from selenium.common.exceptions import WebDriverException
 from selenium.webdriver.common.by import By
 
 from weirtest import Nginx, free_port, wait_until
 from weirtest.browser import browser as start_browser
+from weirtest.waiting_page import WaitingPage, ignoring_navigation
 
 pytestmark = pytest.mark.one_store
 
@@ -22,33 +22,16 @@ HOLD = "mode=hold seen_ttl_sec=60"
 PACE = "rate=1 burst=1 seen_ttl_sec=60"
 
 
-class Visitor:
-    """The page as a person sees it."""
+class Visitor(WaitingPage):
+    """The page of one room, and the shop behind it."""
 
     def __init__(self, server, driver):
+        super().__init__(driver)
         self.server = server
-        self.driver = driver
 
     def open(self, path=PAGE):
         self.driver.get(self.server.url + path)
         return self
-
-    @property
-    def state(self):
-        return self.driver.find_element(By.ID, "page").get_attribute("data-state")
-
-    @property
-    def position(self):
-        shown = self.text("position")
-        return int(shown) if shown.isdigit() else None
-
-    @property
-    def progress(self):
-        return int(self.driver.find_element(By.ID, "bar").get_attribute("aria-valuenow"))
-
-    @property
-    def notice(self):
-        return self.text("notice")
 
     @property
     def token(self):
@@ -57,35 +40,12 @@ class Visitor:
 
     @property
     def is_in_shop(self):
-        return bool(self.driver.find_elements(By.ID, "shop"))
-
-    def text(self, id):
-        return self.driver.find_element(By.ID, id).text
-
-    def wait(self, condition, what, timeout_sec=30):
-        return wait_until(condition, timeout_sec, what, every_sec=0.05)
-
-    def wait_in_line(self):
-        self.wait(lambda: self.state == "waiting" and self.position, "a place in line")
-        return self
-
-    def mark(self):
-        """From here on `has_stayed` tells whether this very page is still there: the gate would bring a new one back."""
-        self.driver.execute_script("window.isMarked = true")
-        return self
-
-    @property
-    def has_stayed(self):
-        return self.driver.execute_script("return window.isMarked === true")
+        return self.has("shop")
 
     def start_calls(self):
         """The line stands still until here, however long the browser took to come up."""
         self.server.write_conf(rooms={ROOM: PACE})
         self.server.reload()
-
-    def block(self, *patterns):
-        self.driver.execute_cdp_cmd("Network.enable", {})
-        self.driver.execute_cdp_cmd("Network.setBlockedURLs", {"urls": list(patterns)})
 
 
 @pytest.fixture
@@ -263,18 +223,6 @@ def test_a_pass_that_never_reaches_the_gate_does_not_send_it_in_circles(weir, br
     assert "/queue/" in driver.current_url
 
 
-def ignoring_navigation(look):
-    """The page may go on between two looks at it: that look saw nothing."""
-
-    def try_look():
-        try:
-            return look()
-        except WebDriverException:
-            return None
-
-    return try_look
-
-
 @pytest.mark.parametrize(
     "wanted, goes_to",
     [
@@ -354,6 +302,5 @@ def test_a_closed_room_is_said_and_joined_once_it_opens(visit):
     visitor.wait(lambda: "not open" in visitor.notice, "a word about the closed room")
     visitor.server.write_conf(rooms={ROOM: HOLD})
     visitor.server.reload()
-    # It would ask again by itself when it was told to; coming back to the network makes it ask at once.
-    visitor.driver.execute_script("dispatchEvent(new Event('online'))")
+    visitor.wake()
     visitor.wait(lambda: visitor.state == "waiting" and visitor.position == 1, "a place in line", timeout_sec=60)

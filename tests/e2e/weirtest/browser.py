@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """A real browser: headless Chromium with a profile of its own."""
 
+import json
+import urllib.request
 from contextlib import contextmanager
 
+import trio
+import trio_websocket
 from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
@@ -43,3 +47,31 @@ def browsers(folder):
     finally:
         for driver in started:
             driver.quit()
+
+
+def windows(driver, count):
+    """Opens windows that share nothing, cookies and storage least of all, as of so many people; returns their handles.
+
+    The driver speaks with pages only, and contexts are the browser's own to make.
+    """
+    address = driver.capabilities["goog:chromeOptions"]["debuggerAddress"]
+    with urllib.request.urlopen(f"http://{address}/json/version", timeout=30) as answer:
+        return trio.run(_windows_open, json.load(answer)["webSocketDebuggerUrl"], count)
+
+
+async def _windows_open(url, count):
+    async with trio_websocket.open_websocket_url(url) as socket:
+        opened = []
+        for _ in range(count):
+            context = await _ask(socket, "Target.createBrowserContext")
+            opened.append(await _ask(socket, "Target.createTarget", url="about:blank", newWindow=True, **context))
+        return [window["targetId"] for window in opened]
+
+
+async def _ask(socket, method, **params):
+    """One question at a time, so one id is enough; what else is said meanwhile are events."""
+    await socket.send_message(json.dumps({"id": 1, "method": method, "params": params}))
+    while True:
+        said = json.loads(await socket.get_message())
+        if said.get("id") == 1:
+            return said["result"]
