@@ -23,7 +23,7 @@ end
 local moving = room_is_at_rest() and 0 or 1
 return {'OK', {
     room.epoch, room.clock_ms, room_standing(), room.away, room.called, room.entered, room.active, room.issued,
-    room.calls, room.refunds, room.keys_dropped, room.last_called, room.joined_milli * moving,
+    room.calls, room.refunds, room.keys_dropped, at_least(room.last_called - room.base, 0), room.joined_milli * moving,
     room.called_milli * moving, (eta_at(room_standing() + 1, 0)), room.eta_checked, room.eta_kept, pace_milli(settings),
-    room.settings_version, room.is_settings_from_api,
+    room.settings_version, room.is_settings_from_api, at_least(room.shop_until_ms - room.clock_ms, 0),
 }, call('HGETALL', SETTINGS), call('HGET', ROOM, 'follow') or ''}

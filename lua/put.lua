@@ -42,7 +42,7 @@ local function settings_given()
         values[i] = by_name[name]
     end
     local given = settings_read(values)
-    given.rate_milli = as_milli(by_name.rate)
+    given.rate, given.rate_milli = tonumber(by_name.rate), as_milli(by_name.rate)
     given.rate_min_milli, given.rate_max_milli = as_milli(by_name.rate_min), as_milli(by_name.rate_max)
     return given
 end
@@ -121,6 +121,7 @@ end
 if version ~= room.settings_version then
     return {'CONFLICT'}
 end
+settings.rate = settings.rate or tonumber(call('HGET', SETTINGS, 'rate'))
 given.rate_milli = rate_in_force(settings, given)
 settings_change(settings, given)
 room_save()

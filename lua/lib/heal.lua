@@ -45,7 +45,8 @@ end
 
 -- The living ticket that somebody means; one that was lost is given back. Nil if there is none.
 local function ticket_meet(named)
-    local place = named.epoch ~= room.epoch and place_of(named.epoch, named.count) or nil
+    local is_of_former = named.epoch ~= room.epoch and named.epoch ~= 0
+    local place = is_of_former and place_of(named.epoch, named.count) or nil
     if may_heal(named, place) then
         return bring_back(named, place)
     end

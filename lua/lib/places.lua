@@ -73,9 +73,12 @@ local function is_former(named)
 end
 
 -- The living ticket that somebody means who names this place; nil if there is none. It is another than named if that was lost and
--- its holder has come back to an older place.
+-- its holder has come back to an older place. Whoever names epoch 0 means the one that they have.
 local function ticket_find(named)
     local ticket = ticket_held_by(named.holder)
+    if named.epoch == 0 then
+        return ticket
+    end
     local place = ticket and place_of(named.epoch, named.count)
     if place == nil then
         return ticket and ticket.has_alias and is_former(named) and ticket or nil

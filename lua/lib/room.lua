@@ -20,9 +20,9 @@ local function figures_add(...)
     end
 end
 
--- What the scripts go by; the others (title and the like) are the nodes'.
+-- What the scripts go by, but for `rate`, which only a change of settings asks for; the others (title and the like) are the nodes'.
 local SETTING_NAMES = {
-    'mode', 'pace', 'smooth', 'session_renew', 'rate', 'max_active', 'burst', 'batch', 'interval_sec', 'max_called',
+    'mode', 'pace', 'smooth', 'session_renew', 'preset', 'max_active', 'burst', 'batch', 'interval_sec', 'max_called',
     'min_wait_sec', 'seen_ttl_sec', 'away_ttl_sec', 'claim_ttl_sec', 'arrive_ttl_sec', 'session_ttl_sec',
     'session_max_sec', 'max_waiting', 'max_eta_sec', 'eta_cap_sec', 'tier',
 }
@@ -36,7 +36,7 @@ local function settings_read(values)
     local read = {
         mode = values[1],
         pace = values[2],
-        rate = tonumber(values[5]),
+        preset = values[5],
         smooth = values[3] == 'true',
         session_renew = values[4] == 'true',
     }
@@ -108,7 +108,7 @@ local function room_has_slot()
     return settings.max_active == 0 or room_slots_used() < settings.max_active
 end
 
--- For how long the pace calls nobody: after a loss, or while a breaker leaves the shop alone.
+-- For how long the pace calls nobody: after a loss, while a breaker leaves the shop alone, or while people wait in the hall.
 local function room_frozen_ms()
     return math.max(room.calls_from_ms - room.clock_ms, room.shop_until_ms - room.clock_ms, 0)
 end

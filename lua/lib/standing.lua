@@ -6,9 +6,18 @@
 local POLL_MIN_SEC, POLL_INSIDE_SEC = 1, 30
 local PASS_LIFE_SEC = 12 * 60 * 60
 
+-- What the clients of halls and lobbies know, by how many stand ahead; nil in other rooms.
+local function poll_by_ahead(preset, ahead)
+    if preset == 'hall' then
+        return ahead <= 999 and 1 or ahead <= 4999 and 5 or ahead <= 9999 and 10 or ahead <= 99999 and 30 or 60
+    elseif preset == 'lobby' then
+        return ahead <= 500 and 2 or ahead <= 2000 and 5 or ahead <= 10000 and 10 or 15
+    end
+end
+
 -- The nearer the turn the more often. Up to a quarter is taken off by place, so that a crowd that joined together does not ask
 -- together: count * 2654435761 in 32 bits, of which the upper 16.
-local function poll_interval(eta_sec, place)
+local function poll_by_eta(eta_sec, place)
     local poll_sec = clamp(floor(eta_sec / 5), POLL_MIN_SEC, POLL_MAX_SEC)
     local low, high = place % 65536, floor(place / 65536)
     local product = (low * 2654435761 + high * 2654435761 % 65536 * 65536) % 4294967296
@@ -32,7 +41,8 @@ local function look_waiting(ticket, standing)
     standing.position = (ticket.shown == 0 or rank < ticket.shown) and rank or ticket.shown
     standing.waited_sec = seconds_since(ticket.joined)
     standing.eta_sec, standing.eta_low_sec, standing.eta_high_sec = eta_at(standing.position, standing.waited_sec)
-    standing.next_poll_sec = poll_interval(standing.eta_sec, ticket.place)
+    standing.next_poll_sec = poll_by_ahead(settings.preset, standing.position - 1)
+        or poll_by_eta(standing.eta_sec, ticket.place)
 end
 
 local function look_called(ticket, standing)

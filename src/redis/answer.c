@@ -146,7 +146,7 @@ static bool read_standing(const redisReply *text, struct standing *standing)
     return state <= TICKET_DONE && is_trusted <= 1 && is_ready <= 1 && is_repeat <= 1;
 }
 
-static bool read_figures(const redisReply *list, struct figures *figures)
+static bool read_figures(const redisReply *list, struct figures *figures, uint64_t *left_alone_ms)
 {
     struct numbers in = {.list = list};
     uint64_t alive = 0;
@@ -169,6 +169,7 @@ static bool read_figures(const redisReply *list, struct figures *figures)
     figures->rate_milli = take(&in, INT64_MAX);
     figures->settings_version = take32(&in);
     figures->is_settings_from_api = take_flag(&in);
+    *left_alone_ms = take(&in, INT64_MAX);
     return is_whole(&in) && alive <= figures->issued;
 }
 
@@ -193,11 +194,17 @@ static bool read_settings(const redisReply *list, struct settings *settings)
     return settings_from_text(settings, (struct span){text, used});
 }
 
-static bool read_shop(const redisReply *state, struct engine_call *call)
+/* Figures, the settings that they follow from, and what is known of the shop. */
+static bool read_all_figures(const redisReply *reply, struct engine_call *call)
 {
-    if (state == NULL || !is_text(state))
+    const redisReply *list = element(reply, 1), *shop = element(reply, 3);
+    uint64_t left_alone_ms;
+
+    if (list == NULL || shop == NULL || !is_text(shop) ||
+        !read_figures(list, &call->figures, &left_alone_ms) ||
+        !read_settings(element(reply, 2), &call->settings))
         return false;
-    follower_tell(text_of(state), &call->settings, &call->figures);
+    follower_tell(text_of(shop), &call->settings, left_alone_ms, &call->figures);
     return true;
 }
 
@@ -238,8 +245,7 @@ static bool read_answer(const redisReply *reply, struct engine_call *call)
     case ENGINE_ENTER:
         return first != NULL && read_standing(first, &call->standing) && is_sound(&call->standing);
     case ENGINE_FIGURES:
-        return first != NULL && read_figures(first, &call->figures) &&
-               read_settings(element(reply, 2), &call->settings) && read_shop(element(reply, 3), call);
+        return read_all_figures(reply, call);
     case ENGINE_ROOMS:
         return read_rooms(first, &call->list);
     case ENGINE_SETTINGS:

@@ -164,6 +164,7 @@ static void add_enter(struct resp *resp, const struct enter *enter)
     resp_add_number(resp, enter->key_id);
     resp_add_number(resp, enter->wall_sec);
     add_request(resp, &enter->request);
+    resp_add_number(resp, enter->spends);
 }
 
 static void add_put(struct resp *resp, const struct engine_put *put, const struct redis_epochs *epochs)

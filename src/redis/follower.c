@@ -143,13 +143,16 @@ bool follower_step(struct follower *follower)
     return true;
 }
 
-void follower_tell(struct span state, const struct settings *settings, struct figures *figures)
+void follower_tell(struct span state, const struct settings *settings, uint64_t left_alone_ms,
+                   struct figures *figures)
 {
     struct follow follow = {.reason = settings->pace == PACE_AUTO ? FOLLOW_BEGIN : FOLLOW_FIXED};
 
     if (is_readable(state))
         follow_read(&follow, state.data);
     figures->pace_reason = follow.reason;
+    if (settings->pace == PACE_HALL) /* which takes no steps: it thaws with the room's clock */
+        figures->pace_reason = left_alone_ms > 0 ? FOLLOW_FROZEN : FOLLOW_FIXED;
     if (settings->pace != PACE_AUTO)
         return;
     figures->shop_time_ms = follow.time_ms;

@@ -32,7 +32,8 @@ struct follower {
  */
 bool follower_step(struct follower *follower);
 
-/* What a room tells of its shop; `state` as it is kept, readable or not. */
-void follower_tell(struct span state, const struct settings *settings, struct figures *figures);
+/* What a room tells of its shop; `state` as it is kept, readable or not; for how long nobody is to be called. */
+void follower_tell(struct span state, const struct settings *settings, uint64_t left_alone_ms,
+                   struct figures *figures);
 
 #endif

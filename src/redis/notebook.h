@@ -53,6 +53,7 @@ struct note {
 
     /* what was seen of the shop */
     bool has_shop;
+    uint64_t shop_ms; /* when it was last passed on */
     struct shop_report shop, shop_sent;
 };
 

@@ -33,6 +33,7 @@
 #define REGISTER_AGAIN_MS     60000
 #define REMEMBERED_MS         60000 /* what is known of a room that nobody asks about here is at most so old */
 #define HELD_MOST_MS          2000  /* that calls wait at the beginning */
+#define HALL_AGAIN_MS         1000 /* between two reports of people who wait in a hall, which hold for some seconds */
 
 struct redis_engine {
     struct engine engine; /* first */
@@ -363,16 +364,39 @@ static void settings_doubt(struct note *note)
 
 /* ---- the shop ---- */
 
-/* Only a room whose pace follows the shop cares, and the gate has asked for the settings of any whose sessions it sees. */
+/* The gate has asked for the settings of any room whose sessions it sees. */
+static bool is_followed(const struct note *note)
+{
+    return note != NULL && note->has_settings && note->settings.pace == PACE_AUTO;
+}
+
+/*
+ * Whether the room may be one that follows its hall. Nobody who waits there asks about the lobby, so what is known of it may be
+ * what was before, or nothing: then the room is told, and knows itself whether it cares.
+ */
+static bool may_follow_hall(const struct redis_engine *redis, const struct note *note)
+{
+    return !note->has_settings || note->settings.pace == PACE_HALL ||
+           redis->now_ms - note->heard_ms >= HALL_AGAIN_MS;
+}
+
 static void shop_take(struct redis_engine *redis, struct engine_call *call)
 {
-    struct note *note = notebook_find(redis->notebook, call->room);
+    struct note *note = call->shop->left_alone_ms > 0 ? note_open(redis, call->room)
+                                                      : notebook_find(redis->notebook, call->room);
 
-    if (note != NULL && note->has_settings && note->settings.pace == PACE_AUTO) {
+    if (is_followed(note) ||
+        (note != NULL && call->shop->left_alone_ms > 0 && may_follow_hall(redis, note))) {
         shop_report_add_all(&note->shop, call->shop);
         note->has_shop = true;
     }
     call_end(call);
+}
+
+static bool shop_is_due(const struct note *note)
+{
+    return note->has_shop &&
+           (is_followed(note) || note->shop_ms == 0 || note->engine->now_ms - note->shop_ms >= HALL_AGAIN_MS);
 }
 
 /* ---- what is known of a room ---- */
@@ -528,8 +552,9 @@ static bool tick_next(struct note *note)
 {
     uint64_t now_ms = note->engine->now_ms;
 
-    if (note->has_shop) {
+    if (shop_is_due(note)) {
         note->has_shop = false;
+        note->shop_ms = now_ms;
         note->shop_sent = note->shop;
         note->shop = (struct shop_report){0};
         return chore_submit(
@@ -653,10 +678,14 @@ static void made(struct redis_chore *chore)
     chore_end(note);
 }
 
-/* What did not arrive is not told again: what is seen next says more. */
+/* What did not arrive is not told again: what is seen next says more. A room that calls nobody for a while thaws with its ticks. */
 static void shop_told(struct redis_chore *chore)
 {
-    chore_end(chore->context);
+    struct note *note = chore->context;
+
+    if (chore->error == ERROR_NONE && note->shop_sent.left_alone_ms > 0)
+        room_wake(note);
+    chore_end(note);
 }
 
 static void registered_again(struct redis_chore *chore)
@@ -704,7 +733,7 @@ static void note_tick(struct redis_engine *redis, struct note *note)
     note->beating = (struct call_list){NULL, NULL};
     while ((call = call_list_take(&beating)) != NULL)
         call_send(redis, call);
-    note->is_turn = note->has_shop || (note->is_awake && is_due(note, redis->now_ms));
+    note->is_turn = shop_is_due(note) || (note->is_awake && is_due(note, redis->now_ms));
     if (note->is_turn)
         room_go_on(note);
 }

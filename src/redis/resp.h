@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define RESP_CALLS_MAX 64 /* that one command may be about */
-#define RESP_WORDS_MAX (32 + 9 * RESP_CALLS_MAX)
+#define RESP_WORDS_MAX (32 + 10 * RESP_CALLS_MAX)
 #define RESP_TEXT_MAX  8192
 
 struct resp {

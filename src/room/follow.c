@@ -169,7 +169,7 @@ static void begin(struct follow *follow, const struct settings *settings)
     bool is_auto = settings->pace == PACE_AUTO;
 
     follow->rate_milli = is_auto ? within_bounds(settings, settings->rate_milli) : settings->rate_milli;
-    follow->reason = is_auto ? FOLLOW_BEGIN : FOLLOW_FIXED;
+    follow->reason = is_auto ? FOLLOW_BEGIN : follow_frozen_ms(follow) > 0 ? FOLLOW_FROZEN : FOLLOW_FIXED;
     follow->trouble_milli = follow->hold_ms = 0;
     follow->is_draining = false;
 }

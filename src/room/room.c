@@ -302,10 +302,12 @@ enum error room_enter(struct room *room, const struct enter *enter, struct stand
     if (key != NULL && key->body != keys_body(enter->request.body))
         return ERROR_IDEMPOTENCY_CONFLICT;
     enum error error = room_meet(room, &enter->place, &count, &ticket);
-    if (error == ERROR_NONE && enter->spends && ticket->is_spent && key == NULL)
-        error = finish(room, ERROR_IDEMPOTENCY_CONFLICT);
     if (error != ERROR_NONE)
         return error;
+    if (enter->spends && ticket->is_spent && key == NULL) {
+        room_commit(room); /* whoever came back by it is back */
+        return ERROR_IDEMPOTENCY_CONFLICT;
+    }
     return finish(room, enter_once(room, enter, count, ticket, standing));
 }
 

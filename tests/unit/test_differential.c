@@ -69,6 +69,9 @@ static struct {
     uint64_t operations, eta_checked;
     uint64_t healed, returned; /* answers to tickets of former epochs; sessions made anew */
     uint64_t waits, forgotten; /* ticks that were told to wait; rooms that a server forgot */
+    uint64_t by_holder,
+        spent;             /* answers to whoever named only themselves; passes that took somebody further */
+    uint64_t frozen_halls; /* figures of rooms whose hall is full */
     uint64_t states[TICKET_STATES], errors[ERROR_COUNT], reasons[FOLLOW_REASONS];
 } seen;
 
@@ -175,6 +178,7 @@ static void compare_figures(const struct pair *pair, const struct figures *a, co
     EQUAL(pair, a->shop_failed_permille, b->shop_failed_permille, "shop_failed_permille");
     EQUAL(pair, a->settings_version, b->settings_version, "settings_version");
     seen.reasons[a->pace_reason]++;
+    seen.frozen_halls += a->pace_reason == FOLLOW_FROZEN && room_settings(pair->rig.room)->pace == PACE_HALL;
     EQUAL(pair, a->is_settings_from_api, b->is_settings_from_api, "is_settings_from_api");
     seen.eta_checked += a->eta_checked;
 }
@@ -257,12 +261,14 @@ static struct place known_place(struct pair *pair, uint32_t states)
     return place;
 }
 
-/* And what the token says beside it, or not. */
+/* And what the token says beside it, or not. Some come with nothing but who they are. */
 static struct place some_place(struct pair *pair, uint32_t states)
 {
     bool is_lost = pair->loss_count > 0 && dice_below(&pair->dice, 6) == 0;
     struct place place = is_lost ? lost_place(pair) : known_place(pair, states);
 
+    if (dice_below(&pair->dice, 8) == 0)
+        place.epoch = 0;
     if (dice_below(&pair->dice, 4) != 0)
         place.issue = (struct issue){true, dice_below(&pair->dice, 2) == 0,
                                      (uint8_t)dice_below(&pair->dice, 256), pair->wall_sec - 5};
@@ -307,10 +313,19 @@ static struct engine_call some_call(struct pair *pair, enum engine_op op, uint32
         call.enter = (struct enter){.place = some_place(pair, states),
                                     .key_id = key_id,
                                     .wall_sec = pair->wall_sec,
-                                    .request = some_key(pair)};
+                                    .request = some_key(pair),
+                                    .spends = dice_below(&pair->dice, 3) == 0};
     else
         call.place = spoiled(pair, some_place(pair, states));
     return call;
+}
+
+static void count_seen(const struct engine_call *call)
+{
+    const struct place *place = call->op == ENGINE_ENTER ? &call->enter.place : &call->place;
+
+    seen.by_holder += call->op != ENGINE_JOIN && call->error == ERROR_NONE && place->epoch == 0;
+    seen.spent += call->op == ENGINE_ENTER && call->error == ERROR_NONE && call->enter.spends;
 }
 
 static void learn_place(struct pair *pair, const struct engine_call *call)
@@ -336,6 +351,7 @@ static void ask_people(struct pair *pair, enum engine_op op, uint32_t states, co
     ask_redis(pair, redis, count);
     for (uint32_t i = 0; i < count; i++) {
         compare(pair, &local[i], &redis[i]);
+        count_seen(&local[i]);
         learn_place(pair, &local[i]);
     }
 }
@@ -459,6 +475,9 @@ static struct settings some_settings(struct dice *dice)
         settings.rate_min_milli = ONE_OF(dice, 500, 2000);
         settings.rate_max_milli = ONE_OF(dice, 5000, 40000);
     }
+    if (settings.pace == PACE_FIXED && dice_below(dice, 4) == 0)
+        settings.pace = PACE_HALL;
+    settings.preset = ONE_OF(dice, PRESET_PLAIN, PRESET_HALL, PRESET_LOBBY, PRESET_CONCERT);
     settings.max_active = ONE_OF(dice, 0, 1, 5, 10, 20, 40);
     settings.max_called = ONE_OF(dice, 0, 0, 0, 1, 3, 10);
     settings.min_wait_sec = ONE_OF(dice, 0, 0, 0, 1, 5, 15);
@@ -522,7 +541,8 @@ static void check_keys(struct pair *pair)
     assert_int_equal(redis_server_number(server, "LLEN queue:requests:order:" TAG),
                      pair->rig.room->keys.by_scope.entries);
     assert_in_range(redis_server_number(server, "LLEN queue:measured:" TAG), 0, 59);
-    assert_in_range(redis_server_number(server, "HLEN queue:shop:" TAG), 0, SHOP_TIMES + 2);
+    assert_in_range(redis_server_number(server, "HLEN queue:shop:" TAG), 0,
+                    room_settings(pair->rig.room)->pace == PACE_AUTO ? SHOP_TIMES + 2 : 0);
     assert_in_range(redis_server_number(server, "DBSIZE"), 2, 10);
     room_check(pair->rig.room);
 }
@@ -731,7 +751,7 @@ static void people_act(struct pair *pair, uint32_t roll)
     else if (roll < 440)
         ask_people(pair, ENGINE_LOOK, ANYWHERE & ~IN(WAITING) & ~IN(DONE), "look");
     else if (roll < 520)
-        ask_people(pair, ENGINE_ENTER, IN(CALLED), "enter");
+        ask_people(pair, ENGINE_ENTER, roll < 490 ? IN(CALLED) : INSIDE, "enter");
     else if (roll < 535)
         ask_people(pair, ENGINE_LEAVE, ANYWHERE & ~IN(DONE), "leave");
     else
@@ -764,7 +784,7 @@ static void report_shop(struct pair *pair)
         shop_report_add(&report, pair->shop_ms / 2 + dice_below(dice, pair->shop_ms), dice_below(dice, 90));
     for (uint32_t failures = ONE_OF(dice, 0, 0, 0, 0, 0, 0, 1, 8); failures > 0; failures--)
         shop_report_add_failure(&report, 3);
-    if (dice_below(dice, 40) == 0)
+    if (dice_below(dice, room_settings(pair->rig.room)->pace == PACE_HALL ? 4 : 40) == 0)
         shop_report_left_alone(&report, ONE_OF(dice, 1, 300, 2000, 7000));
     tell_shop(pair, &report);
 }
@@ -884,6 +904,7 @@ static void check_seen(void)
     assert_true(seen.eta_checked > 1000);
     assert_true(seen.healed > 1000 && seen.returned > 100);
     assert_true(seen.waits > 1000 && seen.forgotten > 20);
+    assert_true(seen.by_holder > 1000 && seen.spent > 200 && seen.frozen_halls > 200);
     for (int state = TICKET_WAITING; state < TICKET_DONE; state++)
         assert_true(seen.states[state] > 50);
     for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++)
@@ -932,6 +953,29 @@ static void a_key_is_forgotten_at_the_same_moment(void **state)
         tick(&pair, 1000);
     check_keys(&pair);
     assert_int_equal(redis_server_number(pair.server, "EXISTS queue:requests:" TAG), 0);
+    pair_free(&pair);
+}
+
+/* Whoever comes with a ticket that was lost and has another place by now has come back, whatever their call is answered. */
+static void a_lost_ticket_comes_back_once_also_where_its_pass_was_spent(void **state)
+{
+    struct pair pair = pair_new(*state, 1);
+    struct settings settings = settings_default();
+    struct engine_call join = {.op = ENGINE_JOIN, .join.holder = holder_of(1)};
+    struct engine_call enter = {.op = ENGINE_ENTER, .enter = {.place.holder = holder_of(1), .spends = true}};
+    struct engine_call leave = {.op = ENGINE_LEAVE, .place.holder = holder_of(1)};
+
+    settings.mode = MODE_OPEN;
+    make(&pair, settings);
+    lose(&pair);
+    struct place lost = {pair.losses[0].epoch, pair.losses[0].from, holder_of(1), {.is_known = true}, {0}};
+    assert_int_equal(ask_both(&pair, "join", join).error, ERROR_NONE);
+    assert_int_equal(ask_both(&pair, "enter", enter).error, ERROR_NONE);
+    enter.enter.place = lost;
+    assert_int_equal(ask_both(&pair, "enter", enter).error, ERROR_IDEMPOTENCY_CONFLICT);
+    assert_int_equal(ask_both(&pair, "leave", leave).error, ERROR_NONE);
+    struct engine_call status = {.op = ENGINE_STATUS, .place = lost};
+    assert_int_equal(ask_both(&pair, "status", status).error, ERROR_TOKEN_NOT_FOUND);
     pair_free(&pair);
 }
 
@@ -1167,18 +1211,18 @@ static void the_oldest_of_the_deleted_are_forgotten(void **state)
 #define MILLION_PAGES (MILLION / LINE_PAGE_COUNT + MILLION * 16 / PAGE_BYTES + PAGES)
 #define SIZE_ROUNDS   400
 
-/* So many joined before anybody looked: in Redis they are only their places, which is all that others see of them. */
-static void fill(struct pair *pair)
+/* Others join until so many are in line: in Redis they are only their places, which is all that others see of them. */
+static void fill(struct pair *pair, uint32_t people)
 {
     struct standing standing;
 
-    for (uint64_t who = 1; who <= MILLION; who++)
-        assert_int_equal(rig_join(&pair->rig, 1000 + who, &standing), ERROR_NONE);
+    for (uint32_t count = pair->rig.room->line.last + 1; count <= people; count++)
+        assert_int_equal(rig_join(&pair->rig, 1000 + count, &standing), ERROR_NONE);
     freeReplyObject(redis_server_ask(
-        pair->server, "EVAL %s 2 queue:event:" TAG " queue:room:" TAG " %d",
-        "for i = 1, ARGV[1] do redis.call('ZADD', KEYS[1], i, 'somebody' .. i) end "
+        pair->server, "EVAL %s 2 queue:event:" TAG " queue:room:" TAG " %" PRIu32,
+        "for i = redis.call('ZCARD', KEYS[1]) + 1, ARGV[1] do redis.call('ZADD', KEYS[1], i, 'one' .. i) end "
         "redis.call('HSET', KEYS[2], 'last', ARGV[1], 'issued', ARGV[1], 'slot_joins', ARGV[1])",
-        MILLION));
+        people));
 }
 
 /* As often small as large. */
@@ -1249,7 +1293,7 @@ static void positions_and_estimates_agree_behind_a_million(void **state)
 
     pair.pages = MILLION_PAGES;
     make(&pair, settings_of_any_size(&pair.dice));
-    fill(&pair);
+    fill(&pair, MILLION);
     call = ask_both(&pair, "join", call);
     assert_int_equal(call.standing.position, MILLION + 1);
     for (pair.step = 0; pair.step < SIZE_ROUNDS; pair.step++) {
@@ -1260,6 +1304,32 @@ static void positions_and_estimates_agree_behind_a_million(void **state)
         compare_derived(&pair);
         ask_both(&pair, "status", (struct engine_call){.op = ENGINE_STATUS, .place = call.standing.place});
         ask_both(&pair, "figures", (struct engine_call){.op = ENGINE_FIGURES});
+    }
+    pair_free(&pair);
+}
+
+/* On both sides of each step of their tables (src/room/standing.c). */
+static void those_in_halls_and_lobbies_are_told_to_ask_as_often(void **state)
+{
+    static const uint32_t ahead[] = {0,    500,  501,  999,   1000,  2000,  2001,
+                                     4999, 5000, 9999, 10000, 10001, 99999, 100000};
+    struct pair pair = pair_new(*state, 1);
+    struct settings settings = settings_default();
+
+    pair.pages = MILLION_PAGES / 4;
+    settings.mode = MODE_HOLD;
+    make(&pair, settings);
+    for (; pair.step < sizeof(ahead) / sizeof(ahead[0]); pair.step++) {
+        struct engine_call call = {.op = ENGINE_JOIN, .join.holder = holder_of(pair.step)};
+        fill(&pair, ahead[pair.step]);
+        call = ask_both(&pair, "join", call);
+        assert_int_equal(call.standing.position, ahead[pair.step] + 1);
+        for (settings.preset = PRESET_PLAIN; settings.preset <= PRESET_CONCERT; settings.preset++) {
+            call = (struct engine_call){.op = ENGINE_PUT, .put = {settings, pair.version++, true}};
+            ask_both(&pair, "put", call);
+            call = (struct engine_call){.op = ENGINE_STATUS, .place = {.holder = holder_of(pair.step)}};
+            assert_int_equal(ask_both(&pair, "status", call).error, ERROR_NONE);
+        }
     }
     pair_free(&pair);
 }
@@ -1285,8 +1355,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_room_in_redis_answers_like_one_of_plain_c),
         cmocka_unit_test(a_key_is_forgotten_at_the_same_moment),
+        cmocka_unit_test(a_lost_ticket_comes_back_once_also_where_its_pass_was_spent),
         cmocka_unit_test(a_pace_follows_the_shop_as_in_plain_c),
         cmocka_unit_test(positions_and_estimates_agree_behind_a_million),
+        cmocka_unit_test(those_in_halls_and_lobbies_are_told_to_ask_as_often),
         cmocka_unit_test_setup_teardown(scripts_run_in_a_cluster_and_touch_no_key_but_those_they_name,
                                         start_strict, stop_strict),
         cmocka_unit_test(rooms_are_listed_by_name_and_not_more_than_there_may_be),

@@ -256,6 +256,11 @@ static void a_freeze_ends_with_the_pace_that_knew_it(void **state)
     rig_place(&rig, 1);
     tell_that_people_wait(&rig, 60000);
     rig_place(&rig, 2);
+    follows.rate_milli *= 2;
+    assert_int_equal(rig_set(&rig, &follows), ERROR_NONE);
+    assert_int_equal(room_figures(rig.room).pace_reason, FOLLOW_FROZEN); /* another rate is no other pace */
+    rig_pass(&rig, 1000);
+    assert_int_equal(room_figures(rig.room).calls, 1);
     assert_int_equal(rig_set(&rig, &fixed), ERROR_NONE);
     rig_pass(&rig, 1000);
     assert_int_equal(room_figures(rig.room).calls, 2);

@@ -801,10 +801,19 @@ static void heartbeats_wait_for_the_tick_and_go_by_rooms(void **state)
     desk_free(desk);
 }
 
+/* The tick that was sent finds nobody. */
+static void tick_rests(void)
+{
+    struct redis_chore *chore = next_chore(CHORE_TICK);
+
+    chore->is_at_rest = true;
+    chore_done(chore, ERROR_NONE);
+}
+
 static void what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed(void **state)
 {
     struct desk *desk = desk_new(0, false);
-    struct shop_report report = {.failures = 2, .times = {[3] = 5}, .left_alone_ms = 40};
+    struct shop_report report = {.failures = 2, .times = {[3] = 5}};
     struct engine_call seen = {.op = ENGINE_SHOP, .shop = &report};
     (void)state;
 
@@ -818,6 +827,7 @@ static void what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed(vo
     assert_true(is_done(ask_with(desk, seen, "fixed")));
     assert_true(is_done(ask_with(desk, seen, "unknown")));
     assert_true(is_done(ask_with(desk, seen, "auto")));
+    report.left_alone_ms = 40;
     assert_true(is_done(ask_with(desk, seen, "auto")));
     assert_int_equal(sent(), 0);
     tick(desk, 1000);
@@ -825,6 +835,7 @@ static void what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed(vo
     assert_int_equal(chore->shop->failures, 4);
     assert_int_equal(chore->shop->times[3], 10);
     assert_int_equal(chore->shop->left_alone_ms, 40);
+    report.left_alone_ms = 0;
     ask_with(desk, seen, "auto");
     assert_int_equal(chore->shop->failures, 4); /* what is under way stays what it is */
     chore_done(chore, ERROR_NONE);
@@ -832,7 +843,56 @@ static void what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed(vo
     chore = next_chore(CHORE_SHOP);
     assert_int_equal(chore->shop->failures, 2);
     chore_done(chore, ERROR_ENGINE_UNAVAILABLE);
+    tick_rests(); /* while a shop is left alone somebody must tick the room */
     tick(desk, 1200);
+    assert_int_equal(sent(), 0);
+    desk_free(desk);
+}
+
+static struct redis_chore *next_report(const char *room, uint32_t left_alone_ms)
+{
+    struct redis_chore *chore = next_chore(CHORE_SHOP);
+
+    assert_true(span_equal(chore->room, span_of(room)));
+    assert_int_equal(chore->shop->left_alone_ms, left_alone_ms);
+    return chore;
+}
+
+static void a_lobby_is_told_once_a_second_that_people_wait_in_its_hall(void **state)
+{
+    struct desk *desk = desk_new(0, false);
+    struct shop_report report = {.left_alone_ms = 4000};
+    struct engine_call seen = {.op = ENGINE_SHOP, .shop = &report};
+    (void)state;
+
+    ask(desk, ENGINE_SETTINGS, "fixed");
+    answer_settings(5);
+    ask(desk, ENGINE_SETTINGS, "follows");
+    struct engine_call *settings = next_call(ENGINE_SETTINGS);
+    settings->settings = with_rate(5);
+    settings->settings.pace = PACE_HALL;
+    answer(settings, ERROR_NONE);
+    ask_with(desk, seen, "fixed");
+    ask_with(desk, seen, "follows");
+    ask_with(desk, seen, "unknown"); /* it may be one that follows */
+    tick(desk, 1000);
+    chore_done(next_report("follows", 4000), ERROR_NONE);
+    chore_done(next_report("unknown", 4000), ERROR_ROOM_NOT_FOUND);
+    tick_rests();
+    report.left_alone_ms = 9000;
+    ask_with(desk, seen, "follows");
+    report.left_alone_ms = 5000;
+    ask_with(desk, seen, "follows");
+    ask_with(desk, seen, "fixed"); /* nobody has asked for a while what its pace is */
+    tick(desk, 1100);
+    chore_done(next_report("fixed", 5000), ERROR_NONE);
+    tick_rests();
+    tick(desk, 1900);
+    assert_int_equal(sent(), 0);
+    tick(desk, 2000);
+    chore_done(next_report("follows", 9000), ERROR_NONE);
+    tick_rests();
+    tick(desk, 2100);
     assert_int_equal(sent(), 0);
     desk_free(desk);
 }
@@ -1130,6 +1190,7 @@ int main(void)
         cmocka_unit_test(whoever_ticks_a_room_registers_it_now_and_then),
         cmocka_unit_test(heartbeats_wait_for_the_tick_and_go_by_rooms),
         cmocka_unit_test(what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed),
+        cmocka_unit_test(a_lobby_is_told_once_a_second_that_people_wait_in_its_hall),
         cmocka_unit_test(rooms_that_nobody_asked_about_here_are_known_too),
         cmocka_unit_test(who_ticks_a_forgotten_room_makes_it_with_what_is_remembered),
         cmocka_unit_test(what_is_remembered_of_a_room_at_rest_is_looked_up_again),

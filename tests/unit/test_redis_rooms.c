@@ -248,7 +248,7 @@ static void a_command_is_about_64_people_at_most(void **state)
     redis_flush(desk->rooms);
     assert_int_equal(desk->wire.sent, 3);
     words = words_of(&desk->wire, 0);
-    assert_int_equal(words->elements, 15 + 9 * GATHERED_MAX);
+    assert_int_equal(words->elements, 15 + 10 * GATHERED_MAX);
     freeReplyObject(words);
     for (int i = 0; i < 3; i++)
         reply_with(&desk->wire, NULL);
