@@ -8,6 +8,7 @@ import pytest
 from weirtest import Nginx, at_once, wait_until
 from weirtest.contract import COUNT, FLAG, TEXT, assert_fields, assert_flat_error
 from weirtest.loss import Loss
+from weirtest.redis import Standalone
 
 FAST = "rate=100000 burst=100000"
 UUID = "3f2b8c1e-90ab-4cde-8f01-23456789abcd"
@@ -237,6 +238,28 @@ def test_a_place_that_was_lost_is_given_back_to_who_kept_their_ticket(weir):
     assert people[1].check("line").json()["position"] == 2
     assert people[2].status("line").json()["position"] == 2, "the shown position never rises"
     assert forgetful.check("line").json()["position"] == 4
+
+
+def clock_ms(store):
+    return int(store.only("HGET", "queue:room:{line}", "clock_ms"))
+
+
+@pytest.mark.once
+def test_a_place_that_a_store_forgot_is_given_back_to_who_kept_their_ticket(weir):
+    with Standalone() as store:
+        server = weir(rooms={"line": "preset=hall mode=hold"}, store=store.directive, workers=1, api=False, server="""
+            location /api/queue/ { weir_api tier2; weir_user $http_x_user_id from=127.0.0.1; }
+        """)
+        people = [Browser(server, f"person {i}") for i in range(3)]
+        forgetful = Person(server, "forgetful")
+        assert [person.check("line").json()["position"] for person in (*people, forgetful)] == [1, 2, 3, 4]
+        joined_ms = clock_ms(store)
+        wait_until(lambda: clock_ms(store) > joined_ms + 1000, 30, "ticks, which tell what is to be kept in mind")
+        store.wipe()
+        assert_fields(forgetful.status("line"), OUTSIDE)
+        assert [person.status("line").json()["position"] for person in people] == [1, 2, 3]
+        assert forgetful.check("line").json()["position"] == 4
+        server.stop()
 
 
 # --- the gate

@@ -281,8 +281,9 @@ def test_no_ticket_makes_a_lost_session_anew(weir):
     assert fan.client.get("/seats", headers={"User-Token": token}).status == 200
     entry = api.enter(api.ticket("concert")).json()["reservation_token"]
     given = jwt.decode(entry, options={"verify_signature": False})["iat"]
-    wait_until(lambda: time.time() >= given + 1, 5, "a zone that is younger than the pass")
+    wait_until(lambda: time.time() >= given + 1, 5, "a room that is younger than the pass")
     server.stop()
+    server.forget()
     server.write_conf(rooms={"concert": "mode=queue"})
     server.start()
     assert server.client().get("/seats", headers={"User-Token": token}).status == 400

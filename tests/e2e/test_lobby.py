@@ -7,6 +7,7 @@ import pytest
 from selenium.common.exceptions import WebDriverException
 from weirtest import Nginx, at_once, wait_until
 from weirtest.command import run
+from weirtest.redis import Standalone
 
 FAST = "rate=100000 burst=1000 max_active=0"
 ROOMS = {
@@ -130,6 +131,19 @@ def test_a_pass_of_the_lobby_serves_one_person(server):
     assert_sent_to_lobby(server.api().join("2", headers={"x-queue-entry-token": person.lobby_pass}), "2")
     assert signed_in_join(person, "first").json() == first.json(), "to the same person it is a repeat"
     assert server.admin().figures("2").json()["issued"] == issued
+
+
+@pytest.mark.once
+def test_a_pass_of_the_lobby_serves_one_person_also_when_its_key_is_forgotten(weir, shop):
+    """Keys are kept for 300 s, and a session may last longer."""
+    with Standalone() as store:
+        server = weir(rooms={room: ROOMS[room] for room in ("lobby:2", "2")}, store=store.directive, api=False,
+                      server=SERVER.format(shop=shop.port))
+        person = through_lobby(server, "2")
+        assert signed_in_join(person, "first").status == 202
+        assert store.only("DEL", "queue:requests:{lobby:2}", "queue:requests:order:{lobby:2}") == 2
+        assert_sent_to_lobby(signed_in_join(person, "second"), "2")
+        server.stop()
 
 
 def test_who_keeps_no_cookie_has_one_place_by_the_pass(server):

@@ -54,7 +54,7 @@ def old():
 
 @pytest.fixture
 def pasted(weir, old):
-    """Makes an nginx of a page's http lines: only paths, ports and addresses differ. Every upstream is `old`."""
+    """Makes an nginx of a page's http lines: only paths, ports and addresses differ, and where the rooms are kept. Every upstream is `old`."""
 
     def make(text, matrix=MATRIX, mode=None):
         server = weir(start=False, workers=1)
@@ -62,6 +62,9 @@ def pasted(weir, old):
                            ("vwr.key", "v" * 40 + "\n"), ("entry.key", "e" * 40 + "\n"), ("gate-matrix.conf", matrix)):
             (server.dir / name).touch(mode=0o600)
             (server.dir / name).write_text(line)
+        if server.store:
+            text, count = re.subn(r"weir_zone 64m(.*;)\nweir_journal /var/lib/weir;", rf"weir_store {server.parts['store']}\1", text)
+            assert count == 1
         text = text.replace("/var/lib/weir;", f"{server.dir}/journal;").replace("listen 80;", f"listen 127.0.0.1:{server.port};")
         text = re.sub(r"127\.0\.0\.1:80\d\d;", f"127.0.0.1:{old.port};", text)
         if mode is not None:

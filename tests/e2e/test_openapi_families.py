@@ -91,7 +91,7 @@ CALLS = [
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    server = Nginx(tmp_path_factory.mktemp("openapi") / "nginx", rooms=ROOMS, zone=f"32m rooms={len(ROOMS)}", api=False, admin=["ops"],
+    server = Nginx(tmp_path_factory.mktemp("openapi") / "nginx", rooms=ROOMS, rooms_max=len(ROOMS), api=False, admin=["ops"],
                    http=HTTP, server=SERVER)
     server.start()
     server.client().post("/api/queue/check/full", "", headers={"X-User-Id": "the first"})
