@@ -68,6 +68,9 @@ enum admin_next admin_ask(ngx_http_request_t *r, struct admin_state *state, enum
 /* The call that was answered. */
 struct engine_call *admin_call(ngx_http_request_t *r);
 
+/* A change of settings is tried again each time that somebody else's went through: one of many may lose often. */
+#define ADMIN_TRIES_MAX 100000
+
 /* Sends the answer. NULL: out of memory. */
 enum admin_next admin_tell(ngx_http_request_t *r, struct admin_state *state, ngx_uint_t status,
                            ngx_buf_t *body);

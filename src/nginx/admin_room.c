@@ -9,7 +9,6 @@
 #include "nginx/reply.h"
 #include "nginx/text.h"
 
-#define TRIES_MAX    100000 /* each time somebody else's change went through: one of many may lose often */
 #define REASON_BYTES 320
 
 static enum admin_next room_tell(ngx_http_request_t *r, struct admin_state *state);
@@ -99,7 +98,7 @@ static enum admin_next room_changed(ngx_http_request_t *r, struct admin_state *s
 {
     const struct engine_call *call = admin_call(r);
     bool is_new = state->before.epoch == 0;
-    if (call->error == ERROR_CONFLICT && ++state->tries < TRIES_MAX)
+    if (call->error == ERROR_CONFLICT && ++state->tries < ADMIN_TRIES_MAX)
         return admin_ask(r, state, ENGINE_FIGURES, room_change);
     if (call->error != ERROR_NONE)
         return room_refuse_change(r, state, call->error);

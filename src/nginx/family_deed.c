@@ -9,8 +9,6 @@
 
 #include "base/must.h"
 
-#define TRIES_MAX 16
-
 static enum family_next settings_put(ngx_http_request_t *r, struct family *family);
 static struct settings settings_of_lobby(void);
 static family_step deed_done, deed_tell;
@@ -54,7 +52,7 @@ static struct settings settings_of_lobby(void)
 static enum family_next deed_done(ngx_http_request_t *r, struct family *family)
 {
     const struct engine_call *call = admin_call(r);
-    if (call->error == ERROR_CONFLICT && ++family->tries < TRIES_MAX)
+    if (call->error == ERROR_CONFLICT && ++family->tries < ADMIN_TRIES_MAX)
         return family_ask(r, family, ENGINE_FIGURES, family_deed);
     if (call->error != ERROR_NONE)
         return family_refuse(r, family, call->error);
