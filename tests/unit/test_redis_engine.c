@@ -801,6 +801,15 @@ static void heartbeats_wait_for_the_tick_and_go_by_rooms(void **state)
     desk_free(desk);
 }
 
+static void learn_pace(struct desk *desk, const char *room, enum room_pace pace)
+{
+    ask(desk, ENGINE_SETTINGS, room);
+    struct engine_call *settings = next_call(ENGINE_SETTINGS);
+    settings->settings = with_rate(5);
+    settings->settings.pace = pace;
+    answer(settings, ERROR_NONE);
+}
+
 /* The tick that was sent finds nobody. */
 static void tick_rests(void)
 {
@@ -817,13 +826,8 @@ static void what_was_seen_of_the_shop_goes_with_the_tick_where_it_is_followed(vo
     struct engine_call seen = {.op = ENGINE_SHOP, .shop = &report};
     (void)state;
 
-    ask(desk, ENGINE_SETTINGS, "fixed");
-    answer_settings(5);
-    ask(desk, ENGINE_SETTINGS, "auto");
-    struct engine_call *settings = next_call(ENGINE_SETTINGS);
-    settings->settings = with_rate(5);
-    settings->settings.pace = PACE_AUTO;
-    answer(settings, ERROR_NONE);
+    learn_pace(desk, "fixed", PACE_FIXED);
+    learn_pace(desk, "auto", PACE_AUTO);
     assert_true(is_done(ask_with(desk, seen, "fixed")));
     assert_true(is_done(ask_with(desk, seen, "unknown")));
     assert_true(is_done(ask_with(desk, seen, "auto")));
@@ -865,13 +869,8 @@ static void a_lobby_is_told_once_a_second_that_people_wait_in_its_hall(void **st
     struct engine_call seen = {.op = ENGINE_SHOP, .shop = &report};
     (void)state;
 
-    ask(desk, ENGINE_SETTINGS, "fixed");
-    answer_settings(5);
-    ask(desk, ENGINE_SETTINGS, "follows");
-    struct engine_call *settings = next_call(ENGINE_SETTINGS);
-    settings->settings = with_rate(5);
-    settings->settings.pace = PACE_HALL;
-    answer(settings, ERROR_NONE);
+    learn_pace(desk, "fixed", PACE_FIXED);
+    learn_pace(desk, "follows", PACE_HALL);
     ask_with(desk, seen, "fixed");
     ask_with(desk, seen, "follows");
     ask_with(desk, seen, "unknown"); /* it may be one that follows */
