@@ -8,7 +8,8 @@
  * A lobby's pass serves one person. To an anonymous visitor it says who they are: they hold their place in the hall as they held that in
  * the lobby. And it is entered once more, with a key that stands for the pass and a body that stands for
  * whoever comes with it: to the same person that is a repeat, to anybody else a conflict. When the key is forgotten, the
- * ticket still knows that it was spent.
+ * ticket still knows that it was spent. A pass that was found spent is over in its lobby too: with one that goes on there its bearer
+ * would be sent to the lobby, and by the lobby back here, for as long as it lives.
  */
 #include "nginx/lobby.h"
 
@@ -39,7 +40,7 @@ static const struct span prefix = SPAN(ROOM_LOBBY_PREFIX);
 
 static struct span lobby_name(struct span room, char memory[ROOM_ID_MAX]);
 static void lobby_go_on(ngx_http_request_t *r);
-static lobby_step hall_looked, settings_told, pass_try, pass_touched, pass_bound;
+static lobby_step hall_looked, settings_told, pass_try, pass_touched, pass_bound, pass_ended;
 static bool lobby_question(ngx_http_request_t *r, struct lobby *lobby, enum engine_op op, lobby_step *then);
 
 char *lobby_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
@@ -171,9 +172,19 @@ static bool pass_touched(ngx_http_request_t *r, struct lobby *lobby, enum error 
 
 static bool pass_bound(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict)
 {
-    *verdict = request_of(r)->call.engine.error;
+    struct engine_call *call = &request_of(r)->call.engine;
+    *verdict = call->error;
     if (*verdict == ERROR_NONE || *verdict == ERROR_ENGINE_UNAVAILABLE)
         return true;
+    if (*verdict != ERROR_IDEMPOTENCY_CONFLICT)
+        return pass_ended(r, lobby, verdict);
+    call->place = place_of_pass(&lobby->gate.passes.of[lobby->gate.at]);
+    return lobby_question(r, lobby, ENGINE_LEAVE, pass_ended);
+}
+
+/* Whatever became of it, it is of no use here. */
+static bool pass_ended(ngx_http_request_t *r, struct lobby *lobby, enum error *verdict)
+{
     lobby->gate.at++;
     return pass_try(r, lobby, verdict);
 }

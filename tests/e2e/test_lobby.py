@@ -146,6 +146,18 @@ def test_a_pass_of_the_lobby_serves_one_person_also_when_its_key_is_forgotten(we
         server.stop()
 
 
+def test_who_comes_with_a_spent_pass_stands_in_the_lobby_again(server):
+    """Two who sign in one after the other, in one browser: the second is not sent to and fro with the first one's pass."""
+    browser = through_lobby(server, "2")
+    assert signed_in_join(browser, "one").status == 202
+    assert_sent_to_lobby(signed_in_join(browser, "two"), "2")
+    assert browser.status(browser.lobby_ticket).error_code == "TOKEN_NOT_FOUND"
+    again = browser.ticket("lobby:2")
+    assert again != browser.lobby_ticket and browser.enter(again).status == 200
+    assert signed_in_join(browser, "two").status == 202
+    assert signed_in_join(browser, "one").status == 202, "who has a place keeps it"
+
+
 def test_who_keeps_no_cookie_has_one_place_by_the_pass(server):
     token = through_lobby(server, "2").lobby_pass
     answers = [server.api(cookies=False).join("2", headers={"x-queue-entry-token": token}) for _ in range(3)]

@@ -307,6 +307,14 @@ def test_a_hall_without_its_lobby_leads_through_the_lobby_and_back(visitor):
     visitor.open("/queue/quick").wait_at("/events/quick")
 
 
+def test_another_who_signs_in_at_the_same_browser_goes_through_the_lobby_too(site, visitor):
+    visitor.open("/healthz").sign_in("elder")
+    visitor.open("/queue/quick").wait_at("/events/quick").sign_in("younger")
+    issued = site.admin().figures("lobby:quick").json()["issued"]
+    visitor.begin("location.href = '/queue/quick?return=/events/quick/seats'").wait_at("/events/quick/seats")
+    assert site.admin().figures("lobby:quick").json()["issued"] == issued + 1
+
+
 def test_where_nobody_queues_the_gate_is_asked(visitor):
     visitor.open("/vwr/open").wait_at("/events/open")
     assert visitor.text("event") == "open" and not visitor.cookie("urr-vwr-token")
