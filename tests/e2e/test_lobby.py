@@ -18,6 +18,7 @@ ROOMS = {
 SERVER = """
         location /api/v1/queue/ {{ weir_api queue; weir_lobby /vwr/; }}
         location /named/ {{ weir_api queue; weir_lobby /vwr/; weir_user $http_x_user_id from=127.0.0.1; }}
+        location /tier2/ {{ weir_api tier2; weir_lobby /vwr/; weir_user $http_x_user_id from=127.0.0.1; }}
         location /free/ {{ weir_api queue; }}
         location /queue/ {{ weir_page; }}
         location /vwr/ {{ weir_page lobby; }}
@@ -116,6 +117,15 @@ def test_a_lobby_that_follows_its_hall_sends_nobody_while_people_wait_there(serv
     inside.leave(inside_ticket)
     wait_until(lambda: second.status(second_ticket).json()["ready_for_entry"], 5, "the hall's free slot")
     wait_until(lambda: third.status(third_ticket).json()["ready_for_entry"], 10, "the lobby's going on")
+
+
+def test_a_lobby_hears_from_the_signed_in_too_that_they_wait(server):
+    server.admin().put("lobby:7", tier=1, pace="hall", rate=1000)
+    server.admin().put("7", preset="hall", mode="hold")
+    person = through_lobby(server, "7")
+    assert server.admin().figures("lobby:7").json()["pace_reason"] == "fixed"
+    assert person.post("/tier2/check/7", "", headers={"X-User-Id": "waiting"}).json()["queued"]
+    wait_until(lambda: server.admin().figures("lobby:7").json()["pace_reason"] == "frozen", 5, "the lobby's hearing of it")
 
 
 def signed_in_join(person, name, event="2", **kwargs):
