@@ -76,6 +76,8 @@ static char *families_take(ngx_conf_t *cf, struct loc_conf *conf)
     }
     if (!go_together(conf->families))
         return "takes queue, tier2 and concert together, but lobby and admin alone, or both of these";
+    ngx_http_core_loc_conf_t *core = ngx_http_conf_get_module_loc_conf(cf, ngx_http_core_module);
+    conf->prefix_len = conf_is_prefix(core) ? core->name.len : 0;
     conf->handler = conf->families == FAMILY_QUEUE   ? api_queue_handler
                     : conf->families == FAMILY_ADMIN ? api_admin_handler
                                                      : family_handler;

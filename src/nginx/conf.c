@@ -73,6 +73,7 @@ char *conf_merge_loc(ngx_conf_t *cf, void *parent, void *child)
         conf->verify = above->verify;
         conf->is_api = above->is_api;
         conf->families = above->families;
+        conf->prefix_len = above->prefix_len;
         conf->concert_room = above->concert_room;
         conf->trusts_user_id = above->trusts_user_id;
         conf->page = above->page;

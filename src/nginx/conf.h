@@ -121,6 +121,7 @@ struct loc_conf {
     ngx_http_handler_pt handler; /* of weir_api, weir_page or weir_verify in this very location */
     bool is_api;
     ngx_uint_t families;    /* enum conf_family; 0: none of them */
+    size_t prefix_len;      /* of their location's name; 0: it is no prefix */
     ngx_str_t concert_room; /* of weir_api concert */
     bool trusts_user_id;    /* of weir_api concert: whoever asks may say for whom */
     ngx_array_t *admins;    /* ngx_http_complex_value_t of weir_admin; NULL: nobody */

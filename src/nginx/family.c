@@ -103,9 +103,9 @@ static bool rows_search(ngx_http_request_t *r, const struct family_api *api, str
 /* What follows the location's name; where that is no prefix, what follows the noun, as a pattern may see it. Else it is empty. */
 static struct span path_rest(ngx_http_request_t *r, struct span noun)
 {
-    ngx_http_core_loc_conf_t *core = ngx_http_get_module_loc_conf(r, ngx_http_core_module);
-    size_t at = conf_is_prefix(core) ? core->name.len : noun.len;
-    while (!conf_is_prefix(core) && at <= r->uri.len &&
+    size_t prefix_len = conf_loc(r)->prefix_len;
+    size_t at = prefix_len > 0 ? prefix_len : noun.len;
+    while (prefix_len == 0 && at <= r->uri.len &&
            ngx_strncasecmp(r->uri.data + at - noun.len, (u_char *)noun.data, noun.len) != 0)
         at++;
     at = ngx_min(at, r->uri.len); /* past it: a rewrite led here */

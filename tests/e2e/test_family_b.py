@@ -29,6 +29,7 @@ SERVER = """
         location /api/v1/queue/ {{ weir_api queue tier2; }}
         location ~ ^/pattern/queue/ {{ weir_api queue tier2; }}
         location /untrusted/ {{ weir_user $http_x_user_id from=10.0.0.0/8; weir_api tier2; }}
+        location /asked/ {{ weir_api tier2; if ($http_x_role) {{ set $role $http_x_role; }} }}
         location /two/ {{ weir_api tier2; weir_lobby /vwr/; }}
         location /limited/ {{ weir_api tier2; limit_req zone=none; }}
         location /lobby/ {{ weir_user off; weir_api queue; }}
@@ -178,6 +179,11 @@ def test_both_prefixes_and_a_pattern_lead_to_the_same_room(server):
     tokens = {Person(server, "everywhere", prefix).check(UUID).json()["entryToken"]
               for prefix in (PREFIX, "/api/v1/queue/", "/pattern/queue/")}
     assert len(tokens) == 1
+
+
+def test_an_if_is_the_location_it_stands_in(server):
+    person = Person(server, "asked", "/asked/")
+    assert person.check(UUID).json() == person.check(UUID, headers={"X-Role": "user"}).json()
 
 
 def test_a_hundred_checks_at_once_are_one_place(server):
