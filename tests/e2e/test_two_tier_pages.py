@@ -10,6 +10,7 @@ from selenium.webdriver.common.by import By
 from weirtest import Nginx, free_port, wait_until
 from weirtest.browser import browser as start_browser
 from weirtest.browser import windows
+from weirtest.redis import make_certificates
 from weirtest.waiting_page import WaitingPage, ignoring_navigation
 
 pytestmark = pytest.mark.one_store
@@ -44,6 +45,9 @@ FRONT = """
     upstream shop {{ server 127.0.0.1:{shop}; }}
     server {{
         listen 127.0.0.1:{front};
+        listen 127.0.0.1:{tls} ssl;
+        ssl_certificate {folder}/server.crt;
+        ssl_certificate_key {folder}/server.key;
         proxy_set_header Host $http_host;
         proxy_set_header X-User-Id $cookie_login;
         location / {{ proxy_pass http://127.0.0.1:{port}; }}
@@ -81,9 +85,11 @@ class Site(Nginx):
         super().__init__(folder / "nginx", rooms=ROOMS, api=False, admin=["ops"], shop=SHOP, journal=folder / "journal")
         matrix = folder / "matrix.conf"
         matrix.write_text(SAMPLE.read_text().replace("from=10.0.0.0/8", "from=127.0.0.1"))
-        self.front = free_port()
+        make_certificates(folder)
+        self.front, self.tls = free_port(), free_port()
         lies = "".join(f"if ($cookie_lie = {name}) {{ return {answer}; }}" for name, answer in LIES.items())
-        self.write_conf(http=FRONT.format(shop=self.shop_port, front=self.front, port=self.port, lies=lies), server=f"include {matrix};")
+        front = FRONT.format(shop=self.shop_port, front=self.front, tls=self.tls, port=self.port, folder=folder, lies=lies)
+        self.write_conf(http=front, server=f"include {matrix};")
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +101,7 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def driver(tmp_path_factory):
-    driver = start_browser(tmp_path_factory.mktemp("browser") / "profile")
+    driver = start_browser(tmp_path_factory.mktemp("browser") / "profile", flags=["--ignore-certificate-errors"])
     yield driver
     driver.quit()
 
@@ -315,6 +321,14 @@ def test_another_who_signs_in_at_the_same_browser_goes_through_the_lobby_too(sit
     assert site.admin().figures("lobby:quick").json()["issued"] == issued + 1
 
 
+def test_over_tls_the_passes_go_nowhere_else(visitor):
+    visitor.url = f"https://127.0.0.1:{visitor.site.tls}"
+    visitor.open("/healthz").sign_in("careful")
+    visitor.open("/queue/quick").wait_at("/events/quick")
+    for name in ("urr-vwr-token", "urr-entry-token"):
+        assert visitor.cookie(name)["secure"] and visitor.cookie(name)["sameSite"] == "Strict"
+
+
 def test_where_nobody_queues_the_gate_is_asked(visitor):
     visitor.open("/vwr/open").wait_at("/events/open")
     assert visitor.text("event") == "open" and not visitor.cookie("urr-vwr-token")
@@ -397,7 +411,8 @@ def test_a_server_that_is_gone_is_waited_for(site, two):
 def test_an_assign_that_is_not_found_by_somebody_else_leads_nowhere(visitor):
     """Of the lobby, 404 says that nobody queues. Of a network that is in the way, it says nothing."""
     visitor.open("/healthz").lie("nothing")
-    visitor.open("/vwr/held").mark()
-    visitor.wait(lambda: is_troubled(visitor), "a notice")
+    visitor.open("/vwr/held")
+    visitor.wait(ignoring_navigation(lambda: visitor.notice), "a notice")
+    assert not (visitor.kept("urr-vwr-held") or {}).get("went"), "it asked the gate"
     visitor.lie(None)
     visitor.wait_in_line()
