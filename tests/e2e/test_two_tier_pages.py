@@ -29,15 +29,12 @@ ROOMS = {
     "lobby:closed": "preset=lobby mode=closed", "closed": OPEN_HALL,
 }
 
-# What stands between a page and its server may say anything.
+# What stands between a page and its server may say anything. (Errors, redirects and silence are the same to all: test_page.py.)
 LIES = {
-    "error": "500",
     "portal": "200 '<html>please log in to this network</html>'",
     "half": """200 '{"admitted":true,"queued":false,"status":"active"}'""",
     "forged": """200 '{"admitted":true,"token":"a; b","queued":false,"status":"active","entryToken":"a; b"}'""",
     "nothing": "404 '<html>404</html>'",
-    "redirect": "302 /events/wrong",
-    "silence": "444",
 }
 
 # Who signs in gets a cookie, and the proxy in front says whose it is. It lies to those who have a cookie that says so.
