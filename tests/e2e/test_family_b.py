@@ -218,7 +218,8 @@ def test_a_kept_ticket_of_somebody_else_or_of_nobody_is_passed_over(server):
     owner, thief = Browser(server, "ticket owner"), Browser(server, "ticket thief")
     owner.check("line")
     anonymous = server.client().post("/lobby/join", {"event_id": "line"}).json()["waiting_token"]
-    for cookie in (owner.client.cookies["weir-ticket-line"], anonymous, "x", "A" * 100):
+    elsewhere = thief.check(UUID).cookies()[f"weir-ticket-{UUID}"]
+    for cookie in (owner.client.cookies["weir-ticket-line"], anonymous, elsewhere, "x", "A" * 100):
         thief.client.cookies["weir-ticket-line"] = cookie
         assert_fields(thief.status("line"), OUTSIDE)
         thief.leave("line")
