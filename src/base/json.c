@@ -14,6 +14,7 @@
 #include "base/json.h"
 
 #include "base/must.h"
+#include "base/utf8.h"
 
 /* A string as it stands in the body, between its quotes, already validated. */
 struct text {
@@ -67,7 +68,6 @@ static size_t unit_decode(struct text text, size_t *at, char out[4]);
 static size_t escape_decode(const char *at, const char *end, uint32_t *code);
 static bool hex4_decode(const char *at, const char *end, uint32_t *code);
 static size_t utf8_encode(uint32_t code, char out[4]);
-static size_t utf8_length(const char *at, const char *end);
 
 enum error json_read(struct span body, struct json_member *members, size_t count, char *scratch, size_t cap)
 {
@@ -492,28 +492,4 @@ static size_t utf8_encode(uint32_t code, char out[4])
     out[2] = (char)(0x80 | (code >> 6 & 63));
     out[3] = (char)(0x80 | (code & 63));
     return 4;
-}
-
-/*
- * Bytes of the valid UTF-8 character at `at`, 0 if there is none: overlong forms and surrogates are not (RFC
- * 3629).
- */
-static size_t utf8_length(const char *at, const char *end)
-{
-    const uint8_t *byte = (const uint8_t *)at;
-    size_t size = byte[0] < 0x80   ? 1
-                  : byte[0] < 0xC2 ? 0
-                  : byte[0] < 0xE0 ? 2
-                  : byte[0] < 0xF0 ? 3
-                  : byte[0] < 0xF5 ? 4
-                                   : 0;
-    if (size == 0 || (size_t)(end - at) < size)
-        return 0;
-    for (size_t i = 1; i < size; i++)
-        if ((byte[i] & 0xC0) != 0x80)
-            return 0;
-    bool is_overlong = (byte[0] == 0xE0 && byte[1] < 0xA0) || (byte[0] == 0xF0 && byte[1] < 0x90);
-    bool is_surrogate = byte[0] == 0xED && byte[1] > 0x9F;
-    bool is_past_end = byte[0] == 0xF4 && byte[1] > 0x8F;
-    return is_overlong || is_surrogate || is_past_end ? 0 : size;
 }
