@@ -64,7 +64,7 @@ static void bench_init(struct bench *bench, uint32_t waiting, struct settings se
 {
     bench->zone = mmap(NULL, ZONE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     must(bench->zone != MAP_FAILED);
-    bench->room = room_init((char *)bench->zone + PAGE_BYTES, bench->zone, SPAN("bench"), 1, &settings);
+    bench->room = room_init((char *)bench->zone + PAGE_BYTES, bench->zone, SPAN("bench"), 1, &settings, NULL);
     bench->next_page = 1 + ROOM_BYTES / PAGE_BYTES;
     bench->waiting = waiting;
     for (uint32_t i = 0; i < waiting; i++)

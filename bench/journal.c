@@ -190,7 +190,7 @@ int main(int argc, char **argv)
     settings.seen_ttl_sec = 86400;
     struct zone zone = zone_new(people);
     recover(&zone, &folder.disk, &recovery);
-    must(local_zone_put_room(zone.zone, SPAN("bench"), &settings) == ERROR_NONE);
+    must(local_zone_put_room(zone.zone, SPAN("bench"), &settings, NULL) == ERROR_NONE);
     struct engine *engine = local_engine_new(zone.zone);
     local_engine_use_disk(engine, &folder.disk, wall_ms);
 

@@ -2,8 +2,9 @@
 --
 -- What is going on in the room.
 --
--- ARGV     run id
--- returns  {'OK', {figures in the order of redis/answer.c}, {name, value, … of each setting}, what is known of the shop} · {'ROOM_NOT_FOUND'}
+-- ARGV     run id; whether the texts are wanted (0 or 1)
+-- returns  {'OK', {figures in the order of redis/answer.c}, {name, value, … of each number among the settings}, what is known of the shop,
+--          lines of texts (redis-cli HGET queue:room:{…} texts), nothing if they are not wanted} · {'ROOM_NOT_FOUND'}
 -- keeps    everything: writes nothing
 
 -- include number
@@ -26,4 +27,4 @@ return {'OK', {
     room.calls, room.refunds, room.keys_dropped, at_least(room.last_called - room.base, 0), room.joined_milli * moving,
     room.called_milli * moving, (eta_at(room_standing() + 1, 0)), room.eta_checked, room.eta_kept, pace_milli(settings),
     room.settings_version, room.is_settings_from_api, at_least(room.shop_until_ms - room.clock_ms, 0),
-}, call('HGETALL', SETTINGS), call('HGET', ROOM, 'follow') or ''}
+}, call('HGETALL', SETTINGS), call('HGET', ROOM, 'follow') or '', ARGV[2] == '1' and call('HGET', ROOM, 'texts') or ''}

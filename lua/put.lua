@@ -3,7 +3,8 @@
 -- Makes the room, or changes its settings.
 --
 -- ARGV     run id; version that the settings must still have, 0 = the room must be new; is_from_api (0 or 1); what a node has in mind
---          of the room (tick.lua), or nothing; then name and value of each setting, in their written form
+--          of the room (tick.lua), or nothing; the texts, in lines `name=value`, or nothing: they stay; then name and value of each
+--          number among the settings, in their written form
 -- returns  {'OK'} · {'CONFLICT'} · {'ROOM_NOT_FOUND'}
 -- keeps    all settings change or none; the credit of the pace stays the same number of calls, but for what is beyond the new
 --          burst. A line that stands when the room is opened is called. A room that was forgotten gives no number again
@@ -27,10 +28,10 @@ figures_add('former_sec', 'returns_until_ms', 'last', 'issued', 'ticked_ms', 'se
 
 local RETURN_SEC = 300
 
-local version, is_from_api, recalled = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4]
+local version, is_from_api, recalled, texts = tonumber(ARGV[2]), tonumber(ARGV[3]), ARGV[4], ARGV[5]
 local written = {}
-for i = 5, #ARGV do
-    written[i - 4] = ARGV[i]
+for i = 6, #ARGV do
+    written[i - 5] = ARGV[i]
 end
 
 local function settings_given()
@@ -100,6 +101,9 @@ local function settings_change(before, after)
     room.is_settings_from_api = is_from_api
     call('DEL', SETTINGS)
     call('HSET', SETTINGS, unpack(written))
+    if texts ~= '' then
+        call('HSET', ROOM, 'texts', texts)
+    end
     lapse_if_empty()
     -- In an open room whoever joins is called at once: so those who stood in line before them must be.
     if after.mode == 'open' then

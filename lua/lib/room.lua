@@ -20,7 +20,8 @@ local function figures_add(...)
     end
 end
 
--- What the scripts go by, but for `rate`, which only a change of settings asks for; the others (title and the like) are the nodes'.
+-- What the scripts go by, but for `rate`, which only a change of settings asks for; the others are the nodes', and so are the
+-- texts, a field of ROOM that only they read.
 local SETTING_NAMES = {
     'mode', 'pace', 'smooth', 'session_renew', 'preset', 'max_active', 'burst', 'batch', 'interval_sec', 'max_called',
     'min_wait_sec', 'seen_ttl_sec', 'away_ttl_sec', 'claim_ttl_sec', 'arrive_ttl_sec', 'session_ttl_sec',

@@ -24,7 +24,7 @@ struct field {
     enum field_kind kind;
 };
 
-#define FIELD_TEXT_MAX 1024
+#define FIELD_TEXT_MAX 2560 /* the longest is the message of a room */
 
 /* Returns `out`. The text is as the server sent it: a table or say_… cleans it. */
 char *field_text(const json_t *object, const struct field *field, char out[FIELD_TEXT_MAX]);

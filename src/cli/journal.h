@@ -72,6 +72,7 @@ struct journal_room {
     uint32_t number;
     char name[ROOM_ID_MAX + 1]; /* `#number` where nothing tells it */
     struct settings settings;   /* as the records up to now say */
+    struct texts texts;
     uint64_t records, bytes;
 };
 
@@ -97,7 +98,8 @@ void journal_words(FILE *out, const struct frame_record *record, const struct jo
                    bool is_snapshot);
 
 /* The settings of such a part. False: they cannot be read. */
-bool journal_settings_read(struct span data, struct part_settings *head, struct settings *settings);
+bool journal_settings_read(struct span data, struct part_settings *head, struct settings *settings,
+                           struct texts *texts);
 
 /* What a part of each kind is called. */
 const char *journal_part(enum part_kind kind);

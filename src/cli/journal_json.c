@@ -186,15 +186,19 @@ static bool settings_json(json_t *object, struct span data)
     json_t *list = say_no_memory_if_null(json_object());
     struct part_settings head;
     struct settings settings;
+    struct texts texts;
 
     member(object, "settings", list);
-    if (!journal_settings_read(data, &head, &settings))
+    if (!journal_settings_read(data, &head, &settings, &texts))
         return false;
     number(object, "version", head.version);
     member(object, "from_api", json_boolean(head.is_from_api != 0));
-    for (size_t i = 0; i < setting_count; i++)
-        member(list, setting_list[i].name,
-               setting_json(&setting_list[i], setting_value(&settings, &setting_list[i])));
+    for (size_t i = 0; i < setting_count; i++) {
+        const struct setting_info *info = &setting_list[i];
+        member(list, info->name,
+               setting_is_text(info) ? json_string(setting_text(&texts, info).data)
+                                     : setting_json(info, setting_value(&settings, info)));
+    }
     return true;
 }
 

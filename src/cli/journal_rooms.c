@@ -35,6 +35,7 @@ void journal_room_follow(struct journal_room *room, struct span body)
     struct part_settings settings_head;
     struct record_head head;
     struct settings settings;
+    struct texts texts;
     struct span parts;
     struct part part;
     bool is_bad;
@@ -42,8 +43,11 @@ void journal_room_follow(struct journal_room *room, struct span body)
     if (!record_read_head(body, &head, &parts))
         return;
     while (record_read_part(&parts, &part, &is_bad))
-        if (part.kind == PART_SETTINGS && journal_settings_read(part.data, &settings_head, &settings))
+        if (part.kind == PART_SETTINGS &&
+            journal_settings_read(part.data, &settings_head, &settings, &texts)) {
             room->settings = settings;
+            room->texts = texts;
+        }
 }
 
 void journal_rooms_free(struct journal_rooms *rooms)

@@ -21,6 +21,7 @@
 struct words {
     FILE *out;
     struct settings settings; /* before the next part that has some */
+    struct texts texts;
     unsigned phrases;
     uint64_t unsaid; /* places */
 
@@ -62,8 +63,10 @@ void journal_words(FILE *out, const struct frame_record *record, const struct jo
 {
     struct words words = {.out = out};
 
-    if (room != NULL)
+    if (room != NULL) {
         words.settings = room->settings;
+        words.texts = room->texts;
+    }
     if (record->type == RECORD_ROOM)
         words_of_room(&words, record->body);
     else
@@ -239,12 +242,14 @@ static bool made_say(struct words *words, struct span data)
     return true;
 }
 
-bool journal_settings_read(struct span data, struct part_settings *head, struct settings *settings)
+bool journal_settings_read(struct span data, struct part_settings *head, struct settings *settings,
+                           struct texts *texts)
 {
     if (data.len < sizeof(*head))
         return false;
     memcpy(head, data.data, sizeof(*head));
-    return settings_from_text(settings, (struct span){data.data + sizeof(*head), data.len - sizeof(*head)});
+    return settings_from_text(settings, texts,
+                              (struct span){data.data + sizeof(*head), data.len - sizeof(*head)});
 }
 
 /* Those that are not as before; before the first, everything has its default. */
@@ -252,22 +257,26 @@ static bool settings_say(struct words *words, struct span data)
 {
     struct part_settings head;
     struct settings settings;
-    char value[NUMBER_TEXT_MAX];
+    struct texts texts;
 
-    if (!journal_settings_read(data, &head, &settings))
+    if (!journal_settings_read(data, &head, &settings, &texts))
         return false;
     phrase_begin(words);
     fprintf(words->out, "settings %" PRIu32 "%s:", head.version, head.is_from_api != 0 ? " of the API" : "");
     for (size_t i = 0; i < setting_count; i++) {
         const struct setting_info *info = &setting_list[i];
-        if (setting_value(&settings, info) == setting_value(&words->settings, info))
+        char before[SETTING_NUMBER_MAX], now[SETTING_NUMBER_MAX];
+        struct span value = setting_written(info, &settings, &texts, now);
+        const char *quote = setting_is_text(info) ? "\"" : "";
+        if (span_equal(value, setting_written(info, &words->settings, &words->texts, before)))
             continue;
-        setting_format(info, setting_value(&settings, info), value, sizeof(value));
-        fprintf(words->out, " %s=%s", info->name, value);
+        fprintf(words->out, " %s=%s%.*s%s", info->name, quote, (int)value.len, value.data, quote);
     }
-    if (memcmp(&settings, &words->settings, sizeof(settings)) == 0)
+    if (memcmp(&settings, &words->settings, sizeof(settings)) == 0 &&
+        memcmp(&texts, &words->texts, sizeof(texts)) == 0)
         fputs(" as before", words->out);
     words->settings = settings;
+    words->texts = texts;
     return true;
 }
 

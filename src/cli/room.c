@@ -205,8 +205,8 @@ static int settings_read(const struct args *args, struct deed *deed)
 static bool is_word(const char *name);
 
 /*
- * Nothing = back to the default. Otherwise what it looks like, unless the setting is known to be a word. NULL where the
- * text is not UTF-8.
+ * Nothing = back to the default. Otherwise what it looks like, unless the setting is known to be a word or a text. NULL where
+ * that is not UTF-8.
  */
 static json_t *value_read(const char *name, const char *text)
 {
@@ -229,7 +229,7 @@ static bool is_word(const char *name)
 {
     const struct setting_info *info = setting_find(span_of(name));
 
-    return info != NULL && setting_is_word(info);
+    return info != NULL && (setting_is_word(info) || setting_is_text(info));
 }
 
 static int count_read(const struct args *args, struct deed *deed)

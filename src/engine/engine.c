@@ -39,6 +39,8 @@ enum error engine_run(struct room *room, struct engine_call *call)
     case ENGINE_FIGURES:
         call->figures = room_figures(room);
         call->settings = *room_settings(room);
+        if (call->texts != NULL)
+            *call->texts = *room_texts(room);
         return ERROR_NONE;
     case ENGINE_SETTINGS:
         call->settings = *room_settings(room);
@@ -63,5 +65,5 @@ static enum error put(struct room *room, const struct engine_put *put)
 {
     if (put->version != room_figures(room).settings_version)
         return ERROR_CONFLICT;
-    return room_set_settings(room, &put->settings, put->is_from_api);
+    return room_set_settings(room, &put->settings, put->texts, put->is_from_api);
 }

@@ -23,17 +23,18 @@ enum engine_op {
     ENGINE_SESSION_END,    /* in: place */
     ENGINE_SESSION_EXTEND, /* in: place, seconds */
     ENGINE_SHOP,           /* in: shop           answered before engine_submit returns */
-    ENGINE_FIGURES,        /*                    out: figures, settings */
-    ENGINE_SETTINGS,       /*                    out: settings */
-    ENGINE_ROOMS,          /* in: list           out: list.count, sorted by name */
-    ENGINE_PUT,            /* in: put            makes the room or changes its settings */
-    ENGINE_DELETE,         /*                    the room and all its tickets are gone */
-    ENGINE_ADVANCE,        /* in: people         out: people called */
-    ENGINE_CLEAR,          /*                    out: people cleared */
+    ENGINE_FIGURES, /* in: texts          out: figures, settings; into `texts`, unless it is NULL, the texts */
+    ENGINE_SETTINGS, /*                    out: settings */
+    ENGINE_ROOMS,    /* in: list           out: list.count, sorted by name */
+    ENGINE_PUT,      /* in: put            makes the room or changes its settings */
+    ENGINE_DELETE,   /*                    the room and all its tickets are gone */
+    ENGINE_ADVANCE,  /* in: people         out: people called */
+    ENGINE_CLEAR,    /*                    out: people cleared */
 };
 
 struct engine_put {
     struct settings settings;
+    const struct texts *texts; /* the caller's until the answer; NULL: they stay as they are */
     /* The settings must still have this version (figures.settings_version), else ERROR_CONFLICT; 0 = the room must be new. */
     uint32_t version;
     bool is_from_api; /* else from the configuration file */
@@ -72,6 +73,7 @@ struct engine_call {
 
     /* asked and answered */
     struct engine_list list;
+    struct texts *texts; /* memory of the caller, or NULL */
     uint32_t people;
 
     /* answered */

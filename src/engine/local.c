@@ -241,7 +241,7 @@ uint32_t slot_choose(struct local_zone *zone, struct span name)
 }
 
 void slot_make(struct local_zone *zone, uint32_t index, struct span name, uint32_t epoch,
-               const struct settings *settings)
+               const struct settings *settings, const struct texts *texts)
 {
     struct slot *slot = &zone->slots[index];
 
@@ -254,7 +254,7 @@ void slot_make(struct local_zone *zone, uint32_t index, struct span name, uint32
     slot->ticked_ms = 0;
     slot->recorded = 0;
     slot->made = 0;
-    struct room *room = room_init(slot->room, zone->pool.base, name, epoch, settings);
+    struct room *room = room_init(slot->room, zone->pool.base, name, epoch, settings, texts);
     if (zone_is_recorded(zone))
         room_record(room);
     if (epoch >= zone->next_epoch)
@@ -275,7 +275,8 @@ void slot_give_up(struct local_zone *zone, struct slot *slot)
     slot->is_used = false; /* last of all: from here on its place may be taken, without its lock */
 }
 
-enum error slot_find_or_make(struct local_zone *zone, struct span name, const struct settings *settings)
+enum error slot_find_or_make(struct local_zone *zone, struct span name, const struct settings *settings,
+                             const struct texts *texts)
 {
     enum error error = ERROR_NONE;
 
@@ -286,34 +287,37 @@ enum error slot_find_or_make(struct local_zone *zone, struct span name, const st
         if (index == UINT32_MAX)
             error = ERROR_QUEUE_FULL;
         else
-            slot_make(zone, index, name, zone->next_epoch, settings);
+            slot_make(zone, index, name, zone->next_epoch, settings, texts);
     }
     zone_unlock(zone);
     return error;
 }
 
 /* Settings that the room has already are no change, but for a new room's: they count as its first. */
-static enum error give_settings(struct room *room, const struct settings *settings)
+static enum error give_settings(struct room *room, const struct settings *settings, const struct texts *texts)
 {
     struct figures figures = room_figures(room);
 
     if (figures.is_settings_from_api)
         return ERROR_NONE;
-    if (figures.settings_version > 0 && memcmp(room_settings(room), settings, sizeof(*settings)) == 0)
+    if (figures.settings_version > 0 && memcmp(room_settings(room), settings, sizeof(*settings)) == 0 &&
+        (texts == NULL || memcmp(room_texts(room), texts, sizeof(*texts)) == 0))
         return ERROR_NONE;
     /* This process has no way to the journal: a worker takes the record with its next tick. */
-    return room_outbox_is_full(room) ? ERROR_ENGINE_UNAVAILABLE : room_set_settings(room, settings, false);
+    return room_outbox_is_full(room) ? ERROR_ENGINE_UNAVAILABLE
+                                     : room_set_settings(room, settings, texts, false);
 }
 
-enum error local_zone_put_room(struct local_zone *zone, struct span name, const struct settings *settings)
+enum error local_zone_put_room(struct local_zone *zone, struct span name, const struct settings *settings,
+                               const struct texts *texts)
 {
-    enum error error = slot_find_or_make(zone, name, settings);
+    enum error error = slot_find_or_make(zone, name, settings, texts);
     struct slot *slot = error == ERROR_NONE ? slot_find(zone, name) : NULL;
 
     if (slot == NULL)
         return ERROR_QUEUE_FULL;
     struct room *room = slot_lock(zone, slot);
-    error = slot_is_alive(slot) && span_equal(room_name(room), name) ? give_settings(room, settings)
+    error = slot_is_alive(slot) && span_equal(room_name(room), name) ? give_settings(room, settings, texts)
                                                                      : ERROR_CONFLICT;
     slot_unlock(slot);
     return error;

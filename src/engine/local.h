@@ -17,6 +17,7 @@ struct local_zone_options {
     uint32_t rooms_max;
     bool makes_rooms; /* an unknown room is made by its first join, with these settings */
     struct settings settings;
+    struct texts texts;
     uint32_t
         first_epoch; /* of a fresh zone; 0 = 1. With a clock in it no number of a former zone is given again. */
 };
@@ -38,9 +39,10 @@ void local_zone_reconfigure(struct local_zone *zone, const struct local_zone_opt
 
 /*
  * A room of the configuration file: makes it, or gives it these settings unless it has others from the operator's API.
- * ERROR_QUEUE_FULL: no room for another room.
+ * `texts` NULL: those stay. ERROR_QUEUE_FULL: no room for another room.
  */
-enum error local_zone_put_room(struct local_zone *zone, struct span name, const struct settings *settings);
+enum error local_zone_put_room(struct local_zone *zone, struct span name, const struct settings *settings,
+                               const struct texts *texts);
 
 /*
  * The rooms that a fresh zone without a journal begins with may have been there before: passes given before `wall_sec` make their

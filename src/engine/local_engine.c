@@ -144,8 +144,9 @@ static enum error make_for(struct local_zone *zone, struct engine_call *call)
         return names_its_room(call->op) ? ERROR_ROOM_NOT_FOUND : ERROR_TOKEN_NOT_FOUND;
     if (zone_is_recorded(zone) && (log_trouble(zone->log) != LOG_FINE || log_is_short(zone->log)))
         return ERROR_ENGINE_UNAVAILABLE;
-    return slot_find_or_make(zone, call->room,
-                             call->op == ENGINE_PUT ? &call->put.settings : &zone->options.settings);
+    if (call->op == ENGINE_PUT)
+        return slot_find_or_make(zone, call->room, &call->put.settings, call->put.texts);
+    return slot_find_or_make(zone, call->room, &zone->options.settings, &zone->options.texts);
 }
 
 static void show(const struct engine *engine, const struct room *room)

@@ -72,7 +72,7 @@ static bool make_room(struct replay *replay, struct span name, uint32_t epoch, c
         return fail(replay, place, "the journal holds more rooms than weir_zone has place for: say rooms=N");
     }
     zone_lock(replay->zone);
-    slot_make(replay->zone, slot, name, epoch, &settings);
+    slot_make(replay->zone, slot, name, epoch, &settings, NULL);
     zone_unlock(replay->zone);
     replay->number[slot] = epoch;
     replay->last = slot;

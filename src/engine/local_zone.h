@@ -123,14 +123,15 @@ struct slot *slot_find(struct local_zone *zone, struct span name);
 /* A place for a room of this name; UINT32_MAX if there is none. Under the zone's lock, like the next. */
 uint32_t slot_choose(struct local_zone *zone, struct span name);
 void slot_make(struct local_zone *zone, uint32_t index, struct span name, uint32_t epoch,
-               const struct settings *settings);
+               const struct settings *settings, const struct texts *texts);
 void slot_unpublish(struct local_zone *zone, uint32_t index);
 
 /* The room is over, and its record, if any, in the log: its place may be taken. Under its lock, given up with it. */
 void slot_give_up(struct local_zone *zone, struct slot *slot);
 
 /* ERROR_QUEUE_FULL: there are as many rooms as there may be. */
-enum error slot_find_or_make(struct local_zone *zone, struct span name, const struct settings *settings);
+enum error slot_find_or_make(struct local_zone *zone, struct span name, const struct settings *settings,
+                             const struct texts *texts);
 
 /* ---- local_engine.c ---- */
 

@@ -33,6 +33,12 @@ struct admin_changes {
     size_t reset_count;
 };
 
+/* A room's settings, before or after a change; texts NULL: the change leaves them alone. */
+struct admin_settings {
+    const struct settings *numbers;
+    const struct texts *texts;
+};
+
 struct admin_state {
     const struct admin_row *row;
     admin_step *step;
@@ -47,6 +53,8 @@ struct admin_state {
     uint32_t tries;
     struct figures before; /* as the room was before it was changed */
     struct settings settings_before;
+    struct texts *texts_before,
+        *texts;                  /* and as they are to be; NULL: a call that has nothing to do with them */
     uint32_t people;             /* advance: how many were asked for */
     struct admin_walk *walk;     /* GET rooms, GET stream */
     struct admin_stream *stream; /* GET stream */
@@ -82,17 +90,17 @@ enum admin_next admin_refuse_saying(ngx_http_request_t *r, struct admin_state *s
 
 /* ---- admin_settings.c: settings in JSON ---- */
 
-#define ADMIN_SETTINGS_BYTES 1536 /* of all settings of a room */
+#define ADMIN_SETTINGS_BYTES (1536 + 2 * sizeof(struct texts)) /* of all settings of a room */
 
 /* Reads the object that was sent. False: out of memory. */
 bool admin_changes_read(ngx_pool_t *pool, json_t *object, struct admin_changes *changes);
 
 /* All changes, or none. False: `reason` says in one sentence what is wrong and what is allowed. */
-bool admin_changes_apply(const struct admin_changes *changes, struct settings *settings, char *reason,
-                         size_t reason_size);
+bool admin_changes_apply(const struct admin_changes *changes, struct settings *settings, struct texts *texts,
+                         char *reason, size_t reason_size);
 
 /* Writes the settings as one object. */
-void admin_settings_add(ngx_buf_t *body, const struct settings *settings);
+void admin_settings_add(ngx_buf_t *body, const struct settings *settings, const struct texts *texts);
 
 /* ---- admin_figures.c: figures in JSON ---- */
 
@@ -119,7 +127,7 @@ enum admin_next admin_walk(ngx_http_request_t *r, struct admin_state *state);
 /* ---- admin_log.c: who did what ---- */
 
 void admin_log_settings(ngx_http_request_t *r, const struct admin_state *state, const char *deed,
-                        const struct settings *before, const struct settings *after);
+                        const struct admin_settings *before, const struct admin_settings *after);
 
 /* `deed` is followed by the room's name, then by `what` and by how many were in line and inside before and after. */
 void admin_log_people(ngx_http_request_t *r, const struct admin_state *state, const char *deed,

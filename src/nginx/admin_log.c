@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
  * One line for each change, at `notice`: who, what, before, after. Operators' names, rooms and settings are all of alphabets that
- * cannot break a line.
+ * cannot break a line; texts stand in quotes, as in JSON, and long ones are cut.
  */
 #include "nginx/admin.h"
 
+#include "base/json.h"
+#include "base/utf8.h"
+
 #define LINE_BYTES 1536
+#define TEXT_BYTES 64 /* of a text, before quotes are escaped */
 
 static u_char *difference_add(u_char *at, u_char *end, const struct setting_info *info,
-                              const struct settings *before, const struct settings *after);
+                              const struct admin_settings *before, const struct admin_settings *after);
+static u_char *value_add(u_char *at, u_char *end, const struct setting_info *info,
+                         const struct admin_settings *settings);
+static bool is_same(const struct setting_info *info, const struct admin_settings *before,
+                    const struct admin_settings *after);
 static void admin_log(ngx_http_request_t *r, const struct admin_state *state, const char *deed,
                       ngx_str_t what);
 
 void admin_log_settings(ngx_http_request_t *r, const struct admin_state *state, const char *deed,
-                        const struct settings *before, const struct settings *after)
+                        const struct admin_settings *before, const struct admin_settings *after)
 {
     u_char line[LINE_BYTES], *at = line, *end = line + sizeof(line);
     for (size_t i = 0; i < setting_count; i++) {
         const struct setting_info *info = &setting_list[i];
-        if (setting_value(before, info) == setting_value(after, info))
+        if (is_same(info, before, after))
             continue;
         at = ngx_slprintf(at, end, at == line ? "" : ", ");
         at = difference_add(at, end, info, before, after);
@@ -28,13 +36,37 @@ void admin_log_settings(ngx_http_request_t *r, const struct admin_state *state, 
     admin_log(r, state, deed, (ngx_str_t){(size_t)(at - line), line});
 }
 
-static u_char *difference_add(u_char *at, u_char *end, const struct setting_info *info,
-                              const struct settings *before, const struct settings *after)
+static bool is_same(const struct setting_info *info, const struct admin_settings *before,
+                    const struct admin_settings *after)
 {
-    char old[32], new[32];
-    setting_format(info, setting_value(before, info), old, sizeof(old));
-    setting_format(info, setting_value(after, info), new, sizeof(new));
-    return ngx_slprintf(at, end, "%s %s -> %s", info->name, old, new);
+    if (setting_is_text(info))
+        return after->texts == NULL ||
+               span_equal(setting_text(before->texts, info), setting_text(after->texts, info));
+    return setting_value(before->numbers, info) == setting_value(after->numbers, info);
+}
+
+static u_char *difference_add(u_char *at, u_char *end, const struct setting_info *info,
+                              const struct admin_settings *before, const struct admin_settings *after)
+{
+    at = ngx_slprintf(at, end, "%s ", info->name);
+    at = value_add(at, end, info, before);
+    at = ngx_slprintf(at, end, " -> ");
+    return value_add(at, end, info, after);
+}
+
+static u_char *value_add(u_char *at, u_char *end, const struct setting_info *info,
+                         const struct admin_settings *settings)
+{
+    char memory[SETTING_NUMBER_MAX], escaped[2 * TEXT_BYTES];
+    struct span value = setting_written(info, settings->numbers, settings->texts, memory);
+    size_t whole = value.len, len = 0;
+    if (!setting_is_text(info))
+        return ngx_slprintf(at, end, "%*s", value.len, value.data);
+    if (whole > TEXT_BYTES)
+        for (value.len = 0; value.len + 4 <= TEXT_BYTES;)
+            value.len += utf8_length(value.data + value.len, value.data + whole);
+    must(json_escape(value, escaped, sizeof(escaped), &len));
+    return ngx_slprintf(at, end, "\"%*s\"%s", len, escaped, value.len < whole ? "…" : "");
 }
 
 void admin_log_people(ngx_http_request_t *r, const struct admin_state *state, const char *deed,

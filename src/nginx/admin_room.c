@@ -12,18 +12,30 @@
 #define REASON_BYTES 320
 
 static enum admin_next room_tell(ngx_http_request_t *r, struct admin_state *state);
+static enum admin_next figures_ask(ngx_http_request_t *r, struct admin_state *state, admin_step *then);
 static enum admin_next room_answer(ngx_http_request_t *r, struct admin_state *state, ngx_uint_t status,
-                                   const struct settings *settings, bool is_from_api);
+                                   const struct admin_settings *settings, bool is_from_api);
 static enum admin_next room_change(ngx_http_request_t *r, struct admin_state *state);
 static enum admin_next room_change_from(ngx_http_request_t *r, struct admin_state *state,
-                                        const struct settings *start, uint32_t version);
+                                        const struct admin_settings *start, uint32_t version);
 static enum admin_next room_changed(ngx_http_request_t *r, struct admin_state *state);
 static enum admin_next room_refuse_change(ngx_http_request_t *r, struct admin_state *state, enum error error);
 static bool is_put(ngx_http_request_t *r);
 
 enum admin_next room_begin(ngx_http_request_t *r, struct admin_state *state)
 {
-    return admin_ask(r, state, ENGINE_FIGURES, room_tell);
+    return figures_ask(r, state, room_tell);
+}
+
+/* With the texts. */
+static enum admin_next figures_ask(ngx_http_request_t *r, struct admin_state *state, admin_step *then)
+{
+    state->texts_before = ngx_palloc(r->pool, sizeof(*state->texts_before));
+    state->texts = ngx_palloc(r->pool, sizeof(*state->texts));
+    if (state->texts_before == NULL || state->texts == NULL)
+        return admin_refuse(r, state, ERROR_ENGINE_UNAVAILABLE);
+    admin_call(r)->texts = state->texts_before;
+    return admin_ask(r, state, ENGINE_FIGURES, then);
 }
 
 static enum admin_next room_tell(ngx_http_request_t *r, struct admin_state *state)
@@ -31,11 +43,12 @@ static enum admin_next room_tell(ngx_http_request_t *r, struct admin_state *stat
     const struct engine_call *call = admin_call(r);
     if (call->error != ERROR_NONE)
         return admin_refuse(r, state, call->error);
-    return room_answer(r, state, NGX_HTTP_OK, &call->settings, call->figures.is_settings_from_api);
+    struct admin_settings settings = {&call->settings, call->texts};
+    return room_answer(r, state, NGX_HTTP_OK, &settings, call->figures.is_settings_from_api);
 }
 
 static enum admin_next room_answer(ngx_http_request_t *r, struct admin_state *state, ngx_uint_t status,
-                                   const struct settings *settings, bool is_from_api)
+                                   const struct admin_settings *settings, bool is_from_api)
 {
     ngx_buf_t *body = reply_buffer(r, ADMIN_SETTINGS_BYTES);
     if (body != NULL) {
@@ -44,7 +57,7 @@ static enum admin_next room_answer(ngx_http_request_t *r, struct admin_state *st
         TEXT_ADD(body, "\",\"source\":\"");
         text_add(body, is_from_api ? SPAN("api") : SPAN("file"));
         TEXT_ADD(body, "\",\"settings\":");
-        admin_settings_add(body, settings);
+        admin_settings_add(body, settings->numbers, settings->texts);
         TEXT_ADD(body, "}");
     }
     return admin_tell(r, state, status, body);
@@ -62,20 +75,24 @@ enum admin_next room_patch_begin(ngx_http_request_t *r, struct admin_state *stat
 {
     if (!admin_changes_read(r->pool, state->body, &state->changes))
         return admin_refuse(r, state, ERROR_ENGINE_UNAVAILABLE);
-    return admin_ask(r, state, ENGINE_FIGURES, room_change);
+    return figures_ask(r, state, room_change);
 }
 
 static enum admin_next room_change(ngx_http_request_t *r, struct admin_state *state)
 {
     const struct engine_call *call = admin_call(r);
+    static const struct texts none;
     struct settings plain = settings_default();
     bool is_new = call->error == ERROR_ROOM_NOT_FOUND && is_put(r);
     if (call->error != ERROR_NONE && !is_new)
         return admin_refuse(r, state, call->error);
     state->before = is_new ? (struct figures){0} : call->figures;
     state->settings_before = is_new ? plain : call->settings;
-    return room_change_from(r, state, is_put(r) ? &plain : &state->settings_before,
-                            state->before.settings_version);
+    if (is_new)
+        *state->texts_before = none;
+    struct admin_settings start = {is_put(r) ? &plain : &state->settings_before,
+                                   is_put(r) ? &none : state->texts_before};
+    return room_change_from(r, state, &start, state->before.settings_version);
 }
 
 static bool is_put(ngx_http_request_t *r)
@@ -84,11 +101,13 @@ static bool is_put(ngx_http_request_t *r)
 }
 
 static enum admin_next room_change_from(ngx_http_request_t *r, struct admin_state *state,
-                                        const struct settings *start, uint32_t version)
+                                        const struct admin_settings *start, uint32_t version)
 {
-    struct engine_put put = {.settings = *start, .version = version, .is_from_api = true};
+    struct engine_put put = {
+        .settings = *start->numbers, .texts = state->texts, .version = version, .is_from_api = true};
     char reason[REASON_BYTES];
-    if (!admin_changes_apply(&state->changes, &put.settings, reason, sizeof(reason)))
+    *state->texts = *start->texts;
+    if (!admin_changes_apply(&state->changes, &put.settings, state->texts, reason, sizeof(reason)))
         return admin_refuse_saying(r, state, ERROR_INVALID_SETTING, reason);
     admin_call(r)->put = put;
     return admin_ask(r, state, ENGINE_PUT, room_changed);
@@ -102,8 +121,10 @@ static enum admin_next room_changed(ngx_http_request_t *r, struct admin_state *s
         return admin_ask(r, state, ENGINE_FIGURES, room_change);
     if (call->error != ERROR_NONE)
         return room_refuse_change(r, state, call->error);
-    admin_log_settings(r, state, is_new ? "made" : "changed", &state->settings_before, &call->put.settings);
-    return room_answer(r, state, is_new ? NGX_HTTP_CREATED : NGX_HTTP_OK, &call->put.settings, true);
+    struct admin_settings before = {&state->settings_before, state->texts_before},
+                          after = {&call->put.settings, state->texts};
+    admin_log_settings(r, state, is_new ? "made" : "changed", &before, &after);
+    return room_answer(r, state, is_new ? NGX_HTTP_CREATED : NGX_HTTP_OK, &after, true);
 }
 
 static enum admin_next room_refuse_change(ngx_http_request_t *r, struct admin_state *state, enum error error)

@@ -2,7 +2,8 @@
 /*
  * JSON values become the written form that room/settings.h reads, and it alone judges them: names, ranges and what
  * excludes what are the same here as in nginx.conf, and so are the words of a refusal. A value of the wrong type is handed on as
- * its JSON text (a string with its quotes), which is no written form of any setting.
+ * its JSON text (a string with its quotes), which is no written form of any number; and in place of a text as a line break, which is
+ * no written form of any text.
  */
 #include "nginx/admin.h"
 #include "nginx/text.h"
@@ -15,7 +16,8 @@ static bool change_read(ngx_pool_t *pool, const char *name, json_t *value, struc
 static struct span value_text(ngx_pool_t *pool, const struct setting_info *info, json_t *value);
 static struct span text_copy(ngx_pool_t *pool, const char *text);
 static struct span number_text(ngx_pool_t *pool, double number);
-static void settings_reset(const struct admin_changes *changes, struct settings *settings);
+static void settings_reset(const struct admin_changes *changes, struct settings *settings,
+                           struct texts *texts);
 static struct settings settings_of_preset(uint32_t preset);
 static bool is_named(const struct admin_changes *changes, const char *name);
 static uint32_t preset_after(const struct admin_changes *changes, const struct settings *settings);
@@ -47,8 +49,11 @@ static bool change_read(ngx_pool_t *pool, const char *name, json_t *value, struc
 
 static struct span value_text(ngx_pool_t *pool, const struct setting_info *info, json_t *value)
 {
-    if (json_is_string(value) && info != NULL && setting_is_word(info))
+    bool is_text = info != NULL && setting_is_text(info);
+    if (json_is_string(value) && info != NULL && (setting_is_word(info) || is_text))
         return text_copy(pool, json_string_value(value));
+    if (is_text)
+        return SPAN("\n");
     if (json_is_real(value))
         return number_text(pool, json_real_value(value));
     char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -72,20 +77,23 @@ static struct span number_text(ngx_pool_t *pool, double number)
     return text_copy(pool, text);
 }
 
-bool admin_changes_apply(const struct admin_changes *changes, struct settings *settings, char *reason,
-                         size_t reason_size)
+bool admin_changes_apply(const struct admin_changes *changes, struct settings *settings, struct texts *texts,
+                         char *reason, size_t reason_size)
 {
     struct settings result = *settings;
-    settings_reset(changes, &result);
-    /* A preset that is named gives everything its value anew, what was reset too. */
-    if (!settings_apply(&result, changes->list, changes->count, reason, reason_size))
+    struct texts shown = *texts;
+    settings_reset(changes, &result, &shown);
+    /* A preset that is named gives every number its value anew, what was reset too. */
+    if (!settings_apply(&result, &shown, changes->list, changes->count, reason, reason_size))
         return false;
     *settings = result;
+    *texts = shown;
     return true;
 }
 
 /* `rate` and `batch` are one choice: who takes one of them back goes back to the preset's choice. */
-static void settings_reset(const struct admin_changes *changes, struct settings *settings)
+static void settings_reset(const struct admin_changes *changes, struct settings *settings,
+                           struct texts *texts)
 {
     struct settings base = settings_of_preset(preset_after(changes, settings));
     for (size_t i = 0; i < changes->reset_count; i++) {
@@ -95,7 +103,10 @@ static void settings_reset(const struct admin_changes *changes, struct settings 
     }
     for (size_t i = 0; i < changes->reset_count; i++) {
         const struct setting_info *info = setting_find(changes->reset[i]);
-        setting_set(settings, info, setting_value(&base, info));
+        if (setting_is_text(info))
+            setting_set_text(texts, info, SPAN(""));
+        else
+            setting_set(settings, info, setting_value(&base, info));
         if (span_equal(changes->reset[i], SPAN("rate")) && !is_named(changes, "batch"))
             settings->batch = base.batch;
     }
@@ -116,7 +127,7 @@ static struct settings settings_of_preset(uint32_t preset)
     char word[NUMBER_BYTES], reason[256];
     setting_format(info, preset, word, sizeof(word));
     struct setting_change change = {SPAN("preset"), span_of(word)};
-    must(settings_apply(&settings, &change, 1, reason, sizeof(reason)));
+    must(settings_apply(&settings, NULL, &change, 1, reason, sizeof(reason)));
     return settings;
 }
 
@@ -128,17 +139,17 @@ static bool is_named(const struct admin_changes *changes, const char *name)
     return false;
 }
 
-void admin_settings_add(ngx_buf_t *body, const struct settings *settings)
+void admin_settings_add(ngx_buf_t *body, const struct settings *settings, const struct texts *texts)
 {
-    char value[NUMBER_BYTES];
+    char memory[SETTING_NUMBER_MAX];
     for (size_t i = 0; i < setting_count; i++) {
         const struct setting_info *info = &setting_list[i];
-        setting_format(info, setting_value(settings, info), value, sizeof(value));
+        bool is_string = setting_is_word(info) || setting_is_text(info);
         text_add(body, i == 0 ? SPAN("{\"") : SPAN(",\""));
         text_add(body, span_of(info->name));
-        text_add(body, setting_is_word(info) ? SPAN("\":\"") : SPAN("\":"));
-        text_add(body, span_of(value));
-        text_add(body, setting_is_word(info) ? SPAN("\"") : SPAN(""));
+        text_add(body, is_string ? SPAN("\":\"") : SPAN("\":"));
+        text_add_json(body, setting_written(info, settings, texts, memory));
+        text_add(body, is_string ? SPAN("\"") : SPAN(""));
     }
     TEXT_ADD(body, "}");
 }

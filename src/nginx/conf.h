@@ -41,6 +41,7 @@ struct pass_conf; /* pass_conf.c */
 struct room_conf {
     ngx_str_t name;
     struct settings settings;
+    struct texts texts;
 };
 
 struct main_conf {
@@ -59,6 +60,7 @@ struct main_conf {
     bool has_rooms_rule;               /* weir_rooms was written */
     bool makes_rooms;
     struct settings made_settings;   /* of rooms made by their first join */
+    struct texts made_texts;         /* likewise */
     struct gate_counts *gate_counts; /* NULL: no gate */
     ngx_str_t shop_key;              /* data NULL: no weir_shop_key_file */
     ngx_array_t gates;               /* of gate_conf.c: the rooms that gates name in so many words */

@@ -45,7 +45,7 @@ static struct settings settings_of_lobby(void)
     const struct setting_change preset = {SPAN("preset"), SPAN("lobby")};
     struct settings settings = settings_default();
     char reason[256];
-    must(settings_apply(&settings, &preset, 1, reason, sizeof(reason)));
+    must(settings_apply(&settings, NULL, &preset, 1, reason, sizeof(reason)));
     return settings;
 }
 
@@ -78,7 +78,8 @@ static void deed_log(ngx_http_request_t *r, const struct family *family, const s
     u_char what[80];
     if (call->op == ENGINE_PUT) {
         admin_log_settings(r, &state, family->before.epoch == 0 ? "made" : "changed",
-                           &family->settings_before, &call->put.settings);
+                           &(struct admin_settings){&family->settings_before, NULL},
+                           &(struct admin_settings){&call->put.settings, NULL});
         return;
     }
     *ngx_snprintf(what, sizeof(what) - 1, "asked for %uD, called %uD at once, ", family->number,

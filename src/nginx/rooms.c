@@ -7,7 +7,7 @@
 
 #include "base/room_id.h"
 
-static char *settings_read(ngx_conf_t *cf, ngx_uint_t first, struct settings *settings);
+static char *settings_read(ngx_conf_t *cf, ngx_uint_t first, struct settings *settings, struct texts *texts);
 static bool change_read(ngx_str_t word, struct setting_change *change);
 
 char *rooms_room_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
@@ -25,8 +25,9 @@ char *rooms_room_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
         return NGX_CONF_ERROR;
     room->name = words[1];
     room->settings = settings_default();
+    room->texts = (struct texts){0};
     conf_note_need(cf);
-    return settings_read(cf, 2, &room->settings);
+    return settings_read(cf, 2, &room->settings, &room->texts);
 }
 
 char *rooms_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
@@ -38,13 +39,13 @@ char *rooms_directive(ngx_conf_t *cf, ngx_command_t *command, void *data)
     conf->has_rooms_rule = true;
     conf->makes_rooms = span_equal(span_of_str(words[1]), SPAN("auto"));
     if (conf->makes_rooms)
-        return settings_read(cf, 2, &conf->made_settings);
+        return settings_read(cf, 2, &conf->made_settings, &conf->made_texts);
     if (cf->args->nelts > 2 || !span_equal(span_of_str(words[1]), SPAN("listed")))
         return "must be listed, or auto and the settings of the rooms it makes";
     return NGX_CONF_OK;
 }
 
-static char *settings_read(ngx_conf_t *cf, ngx_uint_t first, struct settings *settings)
+static char *settings_read(ngx_conf_t *cf, ngx_uint_t first, struct settings *settings, struct texts *texts)
 {
     ngx_uint_t count = cf->args->nelts - first;
     struct setting_change *changes = ngx_palloc(cf->temp_pool, (count + 1) * sizeof(*changes));
@@ -57,7 +58,7 @@ static char *settings_read(ngx_conf_t *cf, ngx_uint_t first, struct settings *se
             return NGX_CONF_ERROR;
         }
     char reason[256];
-    if (settings_apply(settings, changes, count, reason, sizeof(reason)))
+    if (settings_apply(settings, texts, changes, count, reason, sizeof(reason)))
         return NGX_CONF_OK;
     ngx_conf_log_error(NGX_LOG_EMERG, cf, 0, "%s", reason);
     return NGX_CONF_ERROR;

@@ -121,6 +121,7 @@ static bool engine_make(struct main_conf *conf)
         .rooms_max = conf->rooms_max,
         .makes_rooms = conf->makes_rooms,
         .made_settings = conf->made_settings,
+        .made_texts = &conf->made_texts,
         .room_count = conf->rooms.nelts,
     };
     own.courier = courier_new(&courier);
@@ -140,7 +141,8 @@ static bool rooms_take(const struct main_conf *conf)
     if (own.rooms == NULL)
         return false;
     for (ngx_uint_t i = 0; i < conf->rooms.nelts; i++)
-        own.rooms[i] = (struct redis_room_conf){span_of_str(rooms[i].name), rooms[i].settings};
+        own.rooms[i] =
+            (struct redis_room_conf){span_of_str(rooms[i].name), rooms[i].settings, &rooms[i].texts};
     return true;
 }
 

@@ -7,6 +7,7 @@
  * invariant.
  */
 
+#include "base/json.h"
 #include "base/must.h"
 #include "base/span.h"
 #include "nginx/conf.h"
@@ -39,6 +40,14 @@ static inline void text_add_count(ngx_buf_t *buffer, struct span name, uint64_t 
 {
     text_add(buffer, name);
     text_add_number(buffer, count);
+}
+
+/* The inside of a JSON string, of up to twice the text's bytes: UTF-8 without control characters, as settings are. */
+static inline void text_add_json(ngx_buf_t *buffer, struct span text)
+{
+    size_t len = 0;
+    must(json_escape(text, (char *)buffer->last, (size_t)(buffer->end - buffer->last), &len));
+    buffer->last += len;
 }
 
 /*

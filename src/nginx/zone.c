@@ -154,7 +154,8 @@ static ngx_int_t zone_init(ngx_shm_zone_t *shm, void *old_data)
 
 static struct local_zone_options options_of(const struct main_conf *conf)
 {
-    return (struct local_zone_options){conf->rooms_max, conf->makes_rooms, conf->made_settings, 0};
+    return (struct local_zone_options){conf->rooms_max, conf->makes_rooms, conf->made_settings,
+                                       conf->made_texts, 0};
 }
 
 static ngx_int_t zone_lay_out(ngx_shm_zone_t *shm, const struct local_zone_options *options)
@@ -223,7 +224,8 @@ ngx_int_t zone_put_rooms(struct main_conf *conf, ngx_log_t *log)
     struct room_conf *rooms = conf->rooms.elts;
     local_zone_reconfigure(conf->zone, &options);
     for (ngx_uint_t i = 0; i < conf->rooms.nelts; i++) {
-        enum error error = local_zone_put_room(conf->zone, span_of_str(rooms[i].name), &rooms[i].settings);
+        enum error error =
+            local_zone_put_room(conf->zone, span_of_str(rooms[i].name), &rooms[i].settings, &rooms[i].texts);
         if (error == ERROR_NONE)
             continue;
         ngx_log_error(

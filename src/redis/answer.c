@@ -173,7 +173,7 @@ static bool read_figures(const redisReply *list, struct figures *figures, uint64
     return is_whole(&in) && alive <= figures->issued;
 }
 
-/* Of names that this version does not know nothing is taken: another version may have put them there. */
+/* Of names that this version does not know as numbers nothing is taken: another version may have put them there. */
 static bool read_settings(const redisReply *list, struct settings *settings)
 {
     char text[SETTINGS_TEXT_MAX];
@@ -185,13 +185,20 @@ static bool read_settings(const redisReply *list, struct settings *settings)
         const redisReply *name = list->element[i], *value = list->element[i + 1];
         if (!is_text(name) || !is_text(value))
             return false;
-        if (setting_find(text_of(name)) == NULL)
+        const struct setting_info *info = setting_find(text_of(name));
+        if (info == NULL || setting_is_text(info))
             continue;
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s=%s\n", name->str, value->str);
         if (used >= sizeof(text))
             return false;
     }
-    return settings_from_text(settings, (struct span){text, used});
+    return settings_from_text(settings, NULL, (struct span){text, used});
+}
+
+/* A room that was never given any has no lines. */
+static bool read_texts(const redisReply *lines, struct texts *texts)
+{
+    return texts == NULL || (lines != NULL && is_text(lines) && texts_from_text(texts, text_of(lines)));
 }
 
 /* Figures, the settings that they follow from, and what is known of the shop. */
@@ -245,7 +252,7 @@ static bool read_answer(const redisReply *reply, struct engine_call *call)
     case ENGINE_ENTER:
         return first != NULL && read_standing(first, &call->standing) && is_sound(&call->standing);
     case ENGINE_FIGURES:
-        return read_all_figures(reply, call);
+        return read_all_figures(reply, call) && read_texts(element(reply, 4), call->texts);
     case ENGINE_ROOMS:
         return read_rooms(first, &call->list);
     case ENGINE_SETTINGS:

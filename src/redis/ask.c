@@ -169,11 +169,15 @@ static void add_enter(struct resp *resp, const struct enter *enter)
 
 static void add_put(struct resp *resp, const struct engine_put *put, const struct redis_epochs *epochs)
 {
+    char lines[SETTINGS_TEXT_MAX];
+
     resp_add_number(resp, put->version);
     resp_add_number(resp, put->is_from_api);
     resp_add(resp, epochs == NULL ? SPAN("") : (struct span){epochs->bytes, epochs->len});
-    for (size_t i = 0; i < setting_count; i++) {
-        char value[64];
+    resp_add_copy(resp,
+                  put->texts == NULL ? SPAN("") : (struct span){lines, texts_to_text(put->texts, lines)});
+    for (size_t i = 0; i < setting_numbers; i++) {
+        char value[SETTING_NUMBER_MAX];
         setting_format(&setting_list[i], setting_value(&put->settings, &setting_list[i]), value,
                        sizeof(value));
         resp_add(resp, span_of(setting_list[i].name));
@@ -196,6 +200,9 @@ static void add_call(struct resp *resp, const struct engine_call *call)
     case ENGINE_ADVANCE:
         resp_add_number(resp, call->people);
         break;
+    case ENGINE_FIGURES:
+        resp_add_number(resp, call->texts != NULL);
+        break;
     case ENGINE_STATUS:
     case ENGINE_HEARTBEAT:
     case ENGINE_LOOK:
@@ -210,7 +217,6 @@ static void add_call(struct resp *resp, const struct engine_call *call)
         resp_add_number(resp, call->seconds);
         break;
     case ENGINE_SHOP:
-    case ENGINE_FIGURES:
     case ENGINE_SETTINGS:
     case ENGINE_ROOMS:
     case ENGINE_DELETE:
@@ -270,7 +276,8 @@ void ask_chore(const struct ask *ask, const struct redis_chore *chore)
         break;
     case CHORE_MAKE:
         add_head(ask, SCRIPT_PUT, chore->room);
-        add_put(ask->resp, &(struct engine_put){.settings = *chore->settings}, chore->epochs);
+        add_put(ask->resp, &(struct engine_put){.settings = *chore->settings, .texts = chore->texts},
+                chore->epochs);
         break;
     case CHORE_REGISTER:
         add_registry_head(ask, SCRIPT_REGISTER);

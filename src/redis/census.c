@@ -9,7 +9,7 @@
 struct census {
     struct redis_rooms *rooms;
     bool (*found)(void *context, struct span room);
-    void (*described)(void *context, struct span room, const struct settings *settings);
+    void (*described)(void *context, const struct engine_call *answer);
     void *context;
 
     bool is_busy, has_begun;
@@ -17,6 +17,7 @@ struct census {
     uint32_t at; /* of the list */
     struct engine_list list;
     struct engine_call call;
+    struct texts texts;
     struct room_id ids[];
 };
 
@@ -28,8 +29,7 @@ static void answered(struct engine_call *call);
 
 struct census *census_new(struct redis_rooms *rooms, uint32_t most,
                           bool (*found)(void *context, struct span room),
-                          void (*described)(void *context, struct span room, const struct settings *settings),
-                          void *context)
+                          void (*described)(void *context, const struct engine_call *answer), void *context)
 {
     struct census *census = calloc(1, sizeof(*census) + most * sizeof(struct room_id));
 
@@ -60,8 +60,12 @@ void census_tick(struct census *census, uint64_t now_ms)
 static void ask(struct census *census, enum engine_op op, struct span room,
                 void (*done)(struct engine_call *call))
 {
-    census->call =
-        (struct engine_call){.op = op, .room = room, .list = census->list, .done = done, .context = census};
+    census->call = (struct engine_call){.op = op,
+                                        .room = room,
+                                        .list = census->list,
+                                        .texts = &census->texts,
+                                        .done = done,
+                                        .context = census};
     redis_submit(census->rooms, &census->call);
     redis_flush(census->rooms);
 }
@@ -87,7 +91,7 @@ static void look_on(struct census *census)
     while (census->at < census->list.count && !census->found(census->context, name_at(census, census->at)))
         census->at++;
     if (census->at < census->list.count)
-        ask(census, ENGINE_SETTINGS, name_at(census, census->at), answered);
+        ask(census, ENGINE_FIGURES, name_at(census, census->at), answered);
     else
         census->is_busy = false;
 }
@@ -98,7 +102,7 @@ static void answered(struct engine_call *call)
     struct census *census = call->context;
 
     if (call->error == ERROR_NONE)
-        census->described(census->context, name_at(census, census->at), &call->settings);
+        census->described(census->context, call);
     census->at++;
     if (call->error == ERROR_ENGINE_UNAVAILABLE)
         census->is_busy = false;

@@ -14,13 +14,12 @@
 struct census;
 
 /*
- * `found` is called for each room, and says whether its settings are wanted; then `described` is. At most `most` are looked at.
+ * `found` is called for each room, and says whether its settings are wanted; then `described` is, with the texts too. At most `most` are looked at.
  * NULL: no memory. Rooms outlive it.
  */
 struct census *census_new(struct redis_rooms *rooms, uint32_t most,
                           bool (*found)(void *context, struct span room),
-                          void (*described)(void *context, struct span room, const struct settings *settings),
-                          void *context);
+                          void (*described)(void *context, const struct engine_call *answer), void *context);
 void census_free(struct census *census);
 
 /* With each tick. */

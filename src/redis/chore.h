@@ -27,7 +27,7 @@ struct redis_epochs {
 
 enum redis_chore_kind {
     CHORE_TICK, /* in: node, epochs. out: wait_ms, clock_ms, called, is_behind, is_at_rest, epochs */
-    CHORE_MAKE, /* in: settings, epochs (may be NULL). Makes the room unless it is there */
+    CHORE_MAKE, /* in: settings, texts, epochs (both may be NULL). Makes the room unless it is there */
     CHORE_REGISTER, /* in: rooms_max, since_ms. ERROR_QUEUE_FULL: there are so many rooms, and it is none of them */
     CHORE_UNREGISTER, /* it is no room any more */
     CHORE_SHOP,       /* in: shop. What was seen of the shop is added to what others saw */
@@ -42,6 +42,7 @@ struct redis_chore {
     uint64_t
         since_ms; /* a register: ERROR_ROOM_NOT_FOUND if it was unregistered at this wall clock or later */
     const struct settings *settings;
+    const struct texts *texts;
     const struct shop_report *shop;
     struct redis_epochs *epochs; /* filled in by a tick; or NULL */
     void (*done)(struct redis_chore *chore);

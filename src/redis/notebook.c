@@ -49,8 +49,10 @@ struct notebook *notebook_new(uint32_t size)
 
 void notebook_free(struct notebook *notebook)
 {
-    for (uint32_t i = 0; i < notebook->count; i++)
+    for (uint32_t i = 0; i < notebook->count; i++) {
+        free(notebook->notes[i]->texts);
         free(notebook->notes[i]);
+    }
     free(notebook->buckets);
     free(notebook);
 }
@@ -111,8 +113,10 @@ static struct note *note_take_over(struct notebook *notebook)
         if (is_idle(note) && is_better)
             found = note;
     }
-    if (found != NULL)
+    if (found != NULL) {
         note_unlink(notebook, found);
+        free(found->texts);
+    }
     return found;
 }
 
@@ -130,6 +134,21 @@ static void note_unlink(struct notebook *notebook, const struct note *note)
     while (*at != note)
         at = &(*at)->next;
     *at = note->next;
+}
+
+void note_set_texts(struct note *note, const struct texts *texts)
+{
+    static const struct texts none;
+
+    if (memcmp(texts, &none, sizeof(none)) == 0) {
+        free(note->texts);
+        note->texts = NULL;
+        return;
+    }
+    if (note->texts == NULL)
+        note->texts = malloc(sizeof(*note->texts));
+    if (note->texts != NULL)
+        *note->texts = *texts;
 }
 
 uint32_t notebook_count(const struct notebook *notebook)

@@ -45,7 +45,10 @@ struct note {
 
     /* settings */
     struct settings settings; /* as last heard of */
+    struct texts *texts;      /* likewise, in memory of the note's; NULL: there are none */
     bool has_settings;        /* they were ever heard of */
+    bool has_texts;           /* likewise of the texts, */
+    uint64_t texts_ms;        /* then */
     bool is_fresh;            /* since heard_ms nobody here has changed them */
     uint64_t heard_ms;
     struct engine_call
@@ -68,6 +71,9 @@ struct note *notebook_find(const struct notebook *notebook, struct span room);
 
 /* The note about this room; a new one is empty but for its name. NULL: no memory, or something is under way in all the others. */
 struct note *notebook_open(struct notebook *notebook, struct span room);
+
+/* Remembers them; if there is no memory, that there are none. */
+void note_set_texts(struct note *note, const struct texts *texts);
 
 uint32_t notebook_count(const struct notebook *notebook);
 struct note *notebook_at(const struct notebook *notebook, uint32_t i);

@@ -72,7 +72,7 @@ static bool room_do_next(struct note *note);
 static void setup_tried(void *context);
 static void room_brought(void *context, struct span room);
 static bool room_found(void *context, struct span room);
-static void room_described(void *context, struct span room, const struct settings *settings);
+static void room_described(void *context, const struct engine_call *answer);
 
 static struct redis_engine *redis_of(struct engine *engine)
 {
@@ -325,6 +325,13 @@ static void settings_note(struct redis_engine *redis, struct note *note, const s
     note->heard_ms = redis->now_ms;
 }
 
+static void texts_note(struct redis_engine *redis, struct note *note, const struct texts *texts)
+{
+    note_set_texts(note, texts);
+    note->has_texts = true;
+    note->texts_ms = redis->now_ms;
+}
+
 /* The answer for one of those who waited for it. */
 static void settings_tell(struct engine_call *asker, const struct engine_call *answer)
 {
@@ -406,16 +413,20 @@ static void figures_heard(struct redis_engine *redis, struct note *note, const s
     const uint64_t *in = call->figures.in_state;
 
     settings_note(redis, note, &call->settings);
+    if (call->texts != NULL)
+        texts_note(redis, note, call->texts);
     if (in[TICKET_WAITING] + in[TICKET_AWAY] + in[TICKET_CALLED] + in[TICKET_ENTERED] + in[TICKET_ACTIVE] > 0)
         room_wake(note);
 }
 
-static void put_heard(struct note *note, const struct engine_call *call)
+static void put_heard(struct redis_engine *redis, struct note *note, const struct engine_call *call)
 {
     settings_doubt(note);
     if (call->error == ERROR_NONE) {
         note->settings = call->put.settings;
         note->has_settings = true;
+        if (call->put.texts != NULL)
+            texts_note(redis, note, call->put.texts);
     }
     room_wake(note);
 }
@@ -430,7 +441,7 @@ static void room_heard(struct redis_engine *redis, const struct engine_call *cal
     if (call->op == ENGINE_FIGURES)
         figures_heard(redis, note, call);
     else if (call->op == ENGINE_PUT)
-        put_heard(note, call);
+        put_heard(redis, note, call);
     else if (call->op == ENGINE_DELETE)
         room_forget(note);
     else
@@ -458,15 +469,18 @@ static bool room_found(void *context, struct span room)
         return false;
     if (note->epochs.len == 0 || redis->now_ms - note->ticked_ms >= REMEMBERED_MS)
         room_wake(note);
-    return !note->has_settings || redis->now_ms - note->heard_ms >= REMEMBERED_MS;
+    return !note->has_settings || redis->now_ms - note->heard_ms >= REMEMBERED_MS || !note->has_texts ||
+           redis->now_ms - note->texts_ms >= REMEMBERED_MS;
 }
 
-static void room_described(void *context, struct span room, const struct settings *settings)
+static void room_described(void *context, const struct engine_call *answer)
 {
-    struct note *note = note_open(context, room);
+    struct note *note = note_open(context, answer->room);
 
-    if (note != NULL)
-        settings_note(context, note, settings);
+    if (note == NULL)
+        return;
+    settings_note(context, note, &answer->settings);
+    texts_note(context, note, answer->texts);
 }
 
 static void room_wake(struct note *note)
@@ -477,7 +491,7 @@ static void room_wake(struct note *note)
 static void room_forget(struct note *note)
 {
     settings_doubt(note);
-    note->has_settings = note->is_awake = note->has_shop = false;
+    note->has_settings = note->has_texts = note->is_awake = note->has_shop = false;
     note->epochs.len = 0;
 }
 
@@ -532,6 +546,19 @@ static const struct settings *settings_to_make(const struct note *note)
     return conf != NULL ? &conf->settings : &redis->options.made_settings;
 }
 
+/* The same of the texts, of which those that were never heard of may be none. */
+static const struct texts *texts_to_make(const struct note *note)
+{
+    const struct redis_engine *redis = note->engine;
+    const struct redis_room_conf *conf = conf_of(redis, note_name(note));
+
+    if (note->is_anew)
+        return redis->options.made_texts;
+    if (note->has_texts)
+        return note->texts;
+    return conf != NULL ? conf->texts : redis->options.made_texts;
+}
+
 static bool make_next(struct note *note)
 {
     if (!note->is_registered)
@@ -543,6 +570,7 @@ static bool make_next(struct note *note)
     return chore_submit(note, (struct redis_chore){
                                   .kind = CHORE_MAKE,
                                   .settings = settings_to_make(note),
+                                  .texts = texts_to_make(note),
                                   .epochs = note->epochs.len > 0 ? &note->epochs : NULL,
                                   .done = made,
                               });

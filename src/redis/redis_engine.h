@@ -26,6 +26,7 @@
 struct redis_room_conf {
     struct span name;
     struct settings settings;
+    const struct texts *texts; /* NULL: none */
 };
 
 struct redis_engine_options {
@@ -39,6 +40,7 @@ struct redis_engine_options {
     uint32_t rooms_max;
     bool makes_rooms; /* by joins, with these settings: */
     struct settings made_settings;
+    const struct texts *made_texts;      /* NULL: none */
     const struct redis_room_conf *rooms; /* of the configuration; they live as long as the engine */
     size_t room_count;
 };

@@ -28,6 +28,7 @@ struct setup {
     uint64_t begun_ms; /* this round */
     struct redis_chore chore;
     struct engine_call call;
+    struct texts texts; /* that the room has */
     bool is_brought[];
 };
 
@@ -115,6 +116,7 @@ static void registered(struct redis_chore *chore)
     }
     chore->kind = CHORE_MAKE;
     chore->settings = &conf_at(setup)->settings;
+    chore->texts = conf_at(setup)->texts;
     chore->done = made;
     redis_submit_chore(setup->rooms, chore);
 }
@@ -134,24 +136,32 @@ static void made(struct redis_chore *chore)
         end(setup, chore->error);
         return;
     }
-    setup->call = (struct engine_call){.op = ENGINE_FIGURES, .room = chore->room, .context = setup};
+    setup->call = (struct engine_call){
+        .op = ENGINE_FIGURES, .room = chore->room, .texts = &setup->texts, .context = setup};
     call_submit(setup, looked);
+}
+
+static bool has_settings_of(const struct engine_call *call, const struct redis_room_conf *conf)
+{
+    return memcmp(&call->settings, &conf->settings, sizeof(conf->settings)) == 0 &&
+           (conf->texts == NULL || memcmp(call->texts, conf->texts, sizeof(*conf->texts)) == 0);
 }
 
 /* What an operator has changed stays, and settings that the room has already are no change. */
 static void looked(struct engine_call *call)
 {
     struct setup *setup = call->context;
-    const struct settings *settings = &conf_at(setup)->settings;
-    bool is_right = call->error == ERROR_NONE && (call->figures.is_settings_from_api ||
-                                                  memcmp(&call->settings, settings, sizeof(*settings)) == 0);
+    const struct redis_room_conf *conf = conf_at(setup);
+    bool is_right =
+        call->error == ERROR_NONE && (call->figures.is_settings_from_api || has_settings_of(call, conf));
 
     if (call->error != ERROR_NONE || is_right) {
         end(setup, call->error);
         return;
     }
     call->op = ENGINE_PUT;
-    call->put = (struct engine_put){.settings = *settings, .version = call->figures.settings_version};
+    call->put = (struct engine_put){
+        .settings = conf->settings, .texts = conf->texts, .version = call->figures.settings_version};
     call_submit(setup, put);
 }
 

@@ -48,6 +48,14 @@ static const char *kind_name(enum setting_kind kind)
     case SETTING_PACE:
     case SETTING_PRESET:
         return "word";
+    case SETTING_LINE:
+        return "text";
+    case SETTING_LOGO:
+        return "address";
+    case SETTING_COLOUR:
+        return "colour";
+    case SETTING_LANG:
+        return "language";
     }
     return "";
 }
@@ -56,6 +64,10 @@ static void write_range(FILE *out, const struct setting_info *info)
 {
     char lowest[32], highest[32];
 
+    if (info->kind == SETTING_LINE || info->kind == SETTING_LOGO) {
+        fprintf(out, "up to %u characters", (unsigned)info->highest);
+        return;
+    }
     if (info->kind != SETTING_WHOLE && info->kind != SETTING_MILLI) {
         fputs("–", out);
         return;
@@ -68,17 +80,20 @@ static void write_range(FILE *out, const struct setting_info *info)
 static void write_settings(FILE *out)
 {
     fputs("# Room settings\n\nGiven as `name=value` to `weir_room` and `weir_rooms auto`, and as JSON to the "
-          "operator's API.\n\n"
+          "operator's API. A text is one line; in nginx.conf one with spaces needs quotes around the whole "
+          "parameter: `\"title=Winter sale\"`.\n\n"
           "| name | kind | range | default | meaning |\n|---|---|---|---|---|\n",
           out);
     for (size_t i = 0; i < setting_count; i++) {
         const struct setting_info *info = &setting_list[i];
-        char value[32];
+        char value[SETTING_NUMBER_MAX];
 
-        setting_format(info, info->value, value, sizeof(value));
         fprintf(out, "| `%s` | %s | ", info->name, kind_name(info->kind));
         write_range(out, info);
-        fprintf(out, " | `%s` | %s |\n", value, info->help);
+        if (!setting_is_text(info))
+            setting_format(info, info->value, value, sizeof(value));
+        fprintf(out, " | %s%s%s | %s |\n", setting_is_text(info) ? "" : "`",
+                setting_is_text(info) ? "–" : value, setting_is_text(info) ? "" : "`", info->help);
     }
     fputs("\n## The reasons of a pace\n\nWhat `pace_reason` says in a room's figures: see "
           "[a pace that follows the shop](../pace.md).\n\n| reason | meaning |\n|---|---|\n",

@@ -22,6 +22,11 @@
 /* New settings, or a clear with all epochs. */
 #define LARGEST_CHANGE (PART_BYTES(sizeof(struct part_settings) + SETTINGS_TEXT_MAX) + TICKET_CHANGE_MAX)
 
+_Static_assert(sizeof(struct record_head) + PART_BYTES(sizeof(uint32_t[2]) + ROOM_ID_MAX) +
+                       PART_BYTES(sizeof(struct part_settings) + SETTINGS_TEXT_MAX) + FACE_BYTES +
+                       LARGEST_CHANGE <=
+                   OUTBOX_BYTES,
+               "a room that was just made takes settings");
 _Static_assert(sizeof(struct record_head) == 16 && sizeof(struct part_head) == 8, "as docs/formats says");
 _Static_assert(sizeof(struct part_face) == 56 && sizeof(struct part_away) == 24, "as docs/formats says");
 _Static_assert(sizeof(struct epoch) == 12 && sizeof(struct key) == 32, "as docs/formats says");
@@ -158,7 +163,7 @@ void record_settings(struct room *room)
     char text[SETTINGS_TEXT_MAX];
 
     record_part(room, PART_SETTINGS, (struct span){(const char *)&head, sizeof(head)},
-                (struct span){text, settings_to_text(&room->settings, text)});
+                (struct span){text, settings_to_text(&room->settings, &room->texts, text)});
 }
 
 void record_epochs(struct room *room)
@@ -169,7 +174,7 @@ void record_epochs(struct room *room)
 
 bool record_is_full(struct room *room)
 {
-    if (!room->is_recorded || room->outbox.used + TICKET_CHANGE_MAX <= OUTBOX_BYTES)
+    if (!room->is_recorded || room->outbox.used + TICKET_CHANGE_MAX <= OUTBOX_STOP)
         return false;
     room->outbox.is_cut = true;
     return true;
@@ -344,7 +349,7 @@ static void piece_add_room(struct piece *piece, const struct room *room)
     piece_add(piece, PART_EPOCHS,
               (struct span){(const char *)room->epoch, room->epochs * sizeof(room->epoch[0])}, SPAN(""));
     piece_add(piece, PART_SETTINGS, (struct span){(const char *)&settings, sizeof(settings)},
-              (struct span){text, settings_to_text(&room->settings, text)});
+              (struct span){text, settings_to_text(&room->settings, &room->texts, text)});
     piece_add(piece, PART_PEOPLE, (struct span){(const char *)people, sizeof(people)}, SPAN(""));
     piece_add(piece, PART_TERMS, (struct span){(const char *)terms, sizeof(terms)}, SPAN(""));
     piece_add(piece, PART_FACE, (struct span){(const char *)&face, sizeof(face)}, SPAN(""));

@@ -215,14 +215,17 @@ static enum applied apply_settings(struct room *room, struct span data)
 {
     struct part_settings head;
     struct settings settings;
+    struct texts texts;
 
     if (data.len < sizeof(head))
         return APPLIED_BAD;
     memcpy(&head, data.data, sizeof(head));
     if (head.terms_now >= ROOM_TERMS ||
-        !settings_from_text(&settings, (struct span){data.data + sizeof(head), data.len - sizeof(head)}))
+        !settings_from_text(&settings, &texts,
+                            (struct span){data.data + sizeof(head), data.len - sizeof(head)}))
         return APPLIED_BAD;
     room->settings = settings;
+    room->texts = texts;
     room->settings_version = head.version;
     room->is_settings_from_api = head.is_from_api != 0;
     room->terms_now = head.terms_now;
@@ -449,6 +452,17 @@ static uint64_t mix_keys(uint64_t hash, const struct room *room)
     return mix(hash, sum);
 }
 
+static uint64_t mix_texts(uint64_t hash, const struct texts *texts)
+{
+    for (size_t i = setting_numbers; i < setting_count; i++) {
+        struct span text = setting_text(texts, &setting_list[i]);
+        for (size_t at = 0; at < text.len; at++)
+            hash = mix(hash, (unsigned char)text.data[at]);
+        hash = mix(hash, text.len);
+    }
+    return hash;
+}
+
 uint64_t room_hash(const struct room *room, uint64_t seed)
 {
     uint64_t hash = seed;
@@ -458,8 +472,9 @@ uint64_t room_hash(const struct room *room, uint64_t seed)
     for (uint32_t i = 0; i < room->epochs; i++)
         hash = mix(mix(hash, (uint64_t)room->epoch[i].epoch << 32 | room->epoch[i].base),
                    room->epoch[i].lost_from);
-    for (size_t i = 0; i < setting_count; i++)
+    for (size_t i = 0; i < setting_numbers; i++)
         hash = mix(hash, setting_value(&room->settings, &setting_list[i]));
+    hash = mix_texts(hash, &room->texts);
     hash = mix(hash, (uint64_t)room->settings_version << 32 | room->is_settings_from_api);
     hash = mix(mix(mix(hash, room->issued), room->calls), room->refunds);
     hash = mix(hash, (uint64_t)room->line.last << 32 | room->last_called);

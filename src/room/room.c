@@ -44,7 +44,7 @@ static enum error finish(struct room *room, enum error error)
 }
 
 struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
-                       const struct settings *settings)
+                       const struct settings *settings, const struct texts *texts)
 {
     struct room *room = at;
 
@@ -56,6 +56,8 @@ struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
     room->epochs = 1;
     room->epoch[0] = (struct epoch){epoch, 0, 0};
     room->settings = *settings;
+    if (texts != NULL)
+        room->texts = *texts;
     room->terms[0] = (struct terms){settings->session_max_sec, settings->tier, 0};
     room_begin_pace(room);
     pace_init(&room->pace, &room->paced);
@@ -82,6 +84,11 @@ struct memory *room_memory(struct room *room)
 const struct settings *room_settings(const struct room *room)
 {
     return &room->settings;
+}
+
+const struct texts *room_texts(const struct room *room)
+{
+    return &room->texts;
 }
 
 /* ---- idempotency ---- */
@@ -566,7 +573,8 @@ static bool is_other_pace(const struct settings *a, const struct settings *b)
            a->max_active != b->max_active;
 }
 
-enum error room_set_settings(struct room *room, const struct settings *settings, bool is_from_api)
+enum error room_set_settings(struct room *room, const struct settings *settings, const struct texts *texts,
+                             bool is_from_api)
 {
     struct memory *memory = &room->memory;
     uint32_t terms = terms_for(room, settings);
@@ -577,6 +585,8 @@ enum error room_set_settings(struct room *room, const struct settings *settings,
     memory_keep(memory, &room->follow, sizeof(room->follow));
     follow_change(&room->follow, &room->settings, settings);
     memory_set(memory, room->settings, *settings);
+    if (texts != NULL)
+        memory_set(memory, room->texts, *texts);
     change_pace(room);
     if (is_other_pace(&paced_before, &room->paced))
         estimate_restart(&room->estimate, memory, &room->paced);

@@ -125,14 +125,14 @@ struct figures {
 };
 
 /* Bytes of a room itself; the owner gives that much zeroed memory, page-aligned, within the memory's zone. */
-#define ROOM_BYTES (8 * 4096)
+#define ROOM_BYTES (9 * 4096)
 
 /*
  * Makes a room in `at`. `base` is the start of the zone that all its pages come from. `epoch` must be higher than that of any
- * room of this name before.
+ * room of this name before. `texts` may be NULL: there are none.
  */
 struct room *room_init(void *at, void *base, struct span name, uint32_t epoch,
-                       const struct settings *settings);
+                       const struct settings *settings, const struct texts *texts);
 
 /* How many of them this version of the code uses: another number is another layout. */
 size_t room_bytes_used(void);
@@ -140,13 +140,15 @@ size_t room_bytes_used(void);
 struct span room_name(const struct room *room);
 struct memory *room_memory(struct room *room);
 const struct settings *room_settings(const struct room *room);
+const struct texts *room_texts(const struct room *room);
 
 /*
- * Takes new settings, from the operator's API or from the configuration file. ERROR_INVALID_SETTING when too many different
+ * Takes new settings, from the operator's API or from the configuration file; `texts` NULL: those stay. ERROR_INVALID_SETTING when too many different
  * session_max_sec and tier are in use at once.
  * A line that stands when the room is opened is called, as by a tick: operations of their own, after the settings took effect.
  */
-enum error room_set_settings(struct room *room, const struct settings *settings, bool is_from_api);
+enum error room_set_settings(struct room *room, const struct settings *settings, const struct texts *texts,
+                             bool is_from_api);
 
 /* What was seen of the shop; a room whose pace is fixed does not care. */
 enum error room_shop(struct room *room, const struct shop_report *report);

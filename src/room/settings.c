@@ -10,6 +10,7 @@
 
 #include "base/decimal.h"
 #include "base/must.h"
+#include "room/texts.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,11 +18,23 @@
 
 const struct setting_info setting_list[] = {
 #define SETTING_ROW(name, field, kind, lowest, highest, value, help) \
-    {name, SETTING_##kind, lowest, highest, value, help, offsetof(struct settings, field)},
+    {name, SETTING_##kind, lowest, highest, value, help, offsetof(struct settings, field), 0},
     SETTING_LIST(SETTING_ROW)
 #undef SETTING_ROW
+#define TEXT_ROW(name, field, kind, characters, help) \
+    {name,                                            \
+     SETTING_##kind,                                  \
+     0,                                               \
+     characters,                                      \
+     0,                                               \
+     help,                                            \
+     offsetof(struct texts, field),                   \
+     TEXT_BYTES_##kind(characters)},
+        TEXT_LIST(TEXT_ROW)
+#undef TEXT_ROW
 };
 
+const size_t setting_numbers = sizeof(struct settings) / sizeof(uint32_t);
 const size_t setting_count = sizeof(setting_list) / sizeof(setting_list[0]);
 
 #define WORD_TEXT(name, word) [name] = word,
@@ -43,11 +56,9 @@ static const char *const *words_of(enum setting_kind kind)
         return paces;
     case SETTING_PRESET:
         return presets;
-    case SETTING_WHOLE:
-    case SETTING_MILLI:
-        break;
+    default:
+        return NULL;
     }
-    return NULL;
 }
 
 /* What sets a preset apart from the defaults. */
@@ -63,8 +74,10 @@ static const struct {
     {PRESET_CONCERT, "batch", "1400"},
 };
 
-static bool set_one(struct settings *settings, const struct setting_change *change, char *reason,
-                    size_t reason_size);
+static bool set_one(struct settings *settings, struct texts *texts, const struct setting_change *change,
+                    char *reason, size_t reason_size);
+static bool set_text(struct texts *texts, const struct setting_info *info, struct span value, char *reason,
+                     size_t reason_size);
 static bool read_value(const struct setting_info *info, struct span value, uint64_t *out);
 static void say_allowed(const struct setting_info *info, char *out, size_t size);
 
@@ -114,7 +127,7 @@ static void apply_preset(struct settings *settings)
         struct setting_change row = {span_of(preset_rows[i].name), span_of(preset_rows[i].value)};
         char reason[256];
         if (preset_rows[i].preset == preset)
-            must(set_one(settings, &row, reason, sizeof(reason)));
+            must(set_one(settings, NULL, &row, reason, sizeof(reason)));
     }
 }
 
@@ -136,19 +149,20 @@ static bool can_follow(const struct settings *settings, char *reason, size_t rea
     return trouble == NULL;
 }
 
-bool settings_apply(struct settings *settings, const struct setting_change *changes, size_t count,
-                    char *reason, size_t reason_size)
+bool settings_apply(struct settings *settings, struct texts *texts, const struct setting_change *changes,
+                    size_t count, char *reason, size_t reason_size)
 {
     struct settings result = *settings;
+    struct texts shown = texts == NULL ? (struct texts){0} : *texts;
     const struct setting_change *preset = change_of(changes, count, "preset");
 
     if (preset != NULL) {
-        if (!set_one(&result, preset, reason, reason_size))
+        if (!set_one(&result, &shown, preset, reason, reason_size))
             return false;
         apply_preset(&result);
     }
     for (size_t i = 0; i < count; i++)
-        if (!set_one(&result, &changes[i], reason, reason_size))
+        if (!set_one(&result, &shown, &changes[i], reason, reason_size))
             return false;
     if (!are_consistent(changes, count, reason, reason_size))
         return false;
@@ -158,6 +172,8 @@ bool settings_apply(struct settings *settings, const struct setting_change *chan
     if (!can_follow(&result, reason, reason_size))
         return false;
     *settings = result;
+    if (texts != NULL)
+        *texts = shown;
     return true;
 }
 
@@ -166,8 +182,8 @@ static int shortened(struct span text)
     return (int)(text.len > 64 ? 64 : text.len);
 }
 
-static bool set_one(struct settings *settings, const struct setting_change *change, char *reason,
-                    size_t reason_size)
+static bool set_one(struct settings *settings, struct texts *texts, const struct setting_change *change,
+                    char *reason, size_t reason_size)
 {
     const struct setting_info *info = setting_find(change->name);
     char allowed[160];
@@ -178,6 +194,8 @@ static bool set_one(struct settings *settings, const struct setting_change *chan
                  change->name.data);
         return false;
     }
+    if (setting_is_text(info))
+        return set_text(texts, info, change->value, reason, reason_size);
     if (!read_value(info, change->value, &number) || number < info->lowest || number > info->highest) {
         say_allowed(info, allowed, sizeof(allowed));
         snprintf(reason, reason_size, "\"%.*s\" is not a value of %s, which is %s", shortened(change->value),
@@ -188,10 +206,38 @@ static bool set_one(struct settings *settings, const struct setting_change *chan
     return true;
 }
 
+/* What was sent is not said again: it may be long, and anything. */
+static bool set_text(struct texts *texts, const struct setting_info *info, struct span value, char *reason,
+                     size_t reason_size)
+{
+    char allowed[200];
+
+    if (value.len > 0 && !text_is_valid(info, value)) {
+        text_say_allowed(info, allowed, sizeof(allowed));
+        snprintf(reason, reason_size, "%s must be empty or %s", info->name, allowed);
+        return false;
+    }
+    must(texts != NULL);
+    setting_set_text(texts, info, value);
+    return true;
+}
+
+void setting_set_text(struct texts *texts, const struct setting_info *info, struct span value)
+{
+    char *at = (char *)texts + info->offset;
+
+    must(value.len <= info->bytes);
+    memset(at, 0, info->bytes + 1);
+    if (value.len > 0)
+        memcpy(at, value.data, value.len);
+}
+
 void setting_format(const struct setting_info *info, uint32_t value, char *out, size_t size)
 {
     switch (info->kind) {
     case SETTING_WHOLE:
+    default:
+        must(!setting_is_text(info));
         snprintf(out, size, "%" PRIu32, value);
         break;
     case SETTING_MILLI:
@@ -210,18 +256,40 @@ void setting_format(const struct setting_info *info, uint32_t value, char *out, 
     }
 }
 
-size_t settings_to_text(const struct settings *settings, char out[SETTINGS_TEXT_MAX])
+struct span setting_written(const struct setting_info *info, const struct settings *settings,
+                            const struct texts *texts, char memory[SETTING_NUMBER_MAX])
+{
+    if (setting_is_text(info))
+        return setting_text(texts, info);
+    setting_format(info, setting_value(settings, info), memory, SETTING_NUMBER_MAX);
+    return span_of(memory);
+}
+
+/* The rows from `first` on, up to `end`. */
+static size_t write_lines(size_t first, size_t end, const struct settings *settings,
+                          const struct texts *texts, char *out)
 {
     size_t used = 0;
 
-    for (size_t i = 0; i < setting_count; i++) {
-        char value[64];
-        setting_format(&setting_list[i], setting_value(settings, &setting_list[i]), value, sizeof(value));
-        used +=
-            (size_t)snprintf(out + used, SETTINGS_TEXT_MAX - used, "%s=%s\n", setting_list[i].name, value);
+    for (size_t i = first; i < end; i++) {
+        char memory[SETTING_NUMBER_MAX];
+        struct span value = setting_written(&setting_list[i], settings, texts, memory);
+        used += (size_t)snprintf(out + used, SETTINGS_TEXT_MAX - used, "%s=%.*s\n", setting_list[i].name,
+                                 (int)value.len, value.data);
         must(used < SETTINGS_TEXT_MAX);
     }
     return used;
+}
+
+size_t settings_to_text(const struct settings *settings, const struct texts *texts,
+                        char out[SETTINGS_TEXT_MAX])
+{
+    return write_lines(0, setting_count, settings, texts, out);
+}
+
+size_t texts_to_text(const struct texts *texts, char out[SETTINGS_TEXT_MAX])
+{
+    return write_lines(setting_numbers, setting_count, NULL, texts, out);
 }
 
 /* Takes the text before the next `end` off; false if there is none. */
@@ -237,16 +305,39 @@ static bool take_until(struct span *text, char end, struct span *out)
     return true;
 }
 
-bool settings_from_text(struct settings *settings, struct span text)
+static bool take_line(struct span *lines, struct setting_change *change)
+{
+    return take_until(lines, '=', &change->name) && take_until(lines, '\n', &change->value);
+}
+
+bool settings_from_text(struct settings *settings, struct texts *texts, struct span lines)
 {
     struct setting_change change;
     char reason[256];
 
     *settings = settings_default();
-    while (text.len > 0)
-        if (!take_until(&text, '=', &change.name) || !take_until(&text, '\n', &change.value) ||
-            !set_one(settings, &change, reason, sizeof(reason)))
+    if (texts != NULL)
+        *texts = (struct texts){0};
+    while (lines.len > 0)
+        if (!take_line(&lines, &change) || !set_one(settings, texts, &change, reason, sizeof(reason)))
             return false;
+    return true;
+}
+
+bool texts_from_text(struct texts *texts, struct span lines)
+{
+    struct setting_change change;
+    char reason[256];
+
+    *texts = (struct texts){0};
+    while (lines.len > 0) {
+        if (!take_line(&lines, &change))
+            return false;
+        const struct setting_info *info = setting_find(change.name);
+        if (info != NULL &&
+            (!setting_is_text(info) || !set_text(texts, info, change.value, reason, sizeof(reason))))
+            return false;
+    }
     return true;
 }
 

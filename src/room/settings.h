@@ -6,10 +6,14 @@
  * Room settings: one row each. nginx parameters (weir_room), the operator's API, the command line and
  * docs/reference/settings.md are all made from this list.
  *
- * SETTING(name, field, kind, lowest, highest, default, help)
+ * First the numbers, which the room goes by: SETTING(name, field, kind, lowest, highest, default, help)
  * Kinds: WHOLE a whole number · MILLI a number with up to three decimals, kept in thousandths (lowest, highest and default
  * are in thousandths too) · FLAG true or false · MODE, PACE, PRESET one of the words of MODE_LIST, PACE_LIST,
  * PRESET_LIST.
+ *
+ * Then the texts, which only a page shows: TEXT(name, field, kind, most characters, help). All are empty by default.
+ * Kinds: LINE one line of UTF-8 · LOGO, COLOUR, LANG as their help says. They lie in a struct of their own, some kilobytes long,
+ * so that whoever goes by the numbers neither reads nor copies them.
  */
 #define SETTING_LIST(SETTING)                                                                               \
     SETTING("mode", mode, MODE, 0, MODE_COUNT - 1, MODE_QUEUE,                                              \
@@ -65,6 +69,16 @@
             "no estimate is shown above this; a capped estimate is not true, so 0 = off")                   \
     SETTING("tier", tier, WHOLE, 1, 2, 2, "which pass the room gives")
 
+#define TEXT_LIST(TEXT)                                                                                  \
+    TEXT("title", title, LINE, 120, "what the room is called; empty = its id")                           \
+    TEXT("message", message, LINE, 500, "what is said to those who wait")                                \
+    TEXT("logo", logo, LOGO, 512,                                                                        \
+         "a picture for the page: an `https://` address, or a path on the same site (`/…`)")             \
+    TEXT("colour", colour, COLOUR, 7, "the colour of the page: `#rrggbb`")                               \
+    TEXT("lang", lang, LANG, 2,                                                                          \
+         "the language of the page: `ko`, `en`, `ja`, `zh`, `es`, `de`, `fr`; empty = what the browser " \
+         "asks for")
+
 #define MODE_LIST(WORD) \
     WORD(MODE_QUEUE, "queue") WORD(MODE_HOLD, "hold") WORD(MODE_OPEN, "open") WORD(MODE_CLOSED, "closed")
 
@@ -93,18 +107,42 @@ struct settings {
 #undef SETTING_FIELD
 };
 
-enum setting_kind { SETTING_WHOLE, SETTING_MILLI, SETTING_FLAG, SETTING_MODE, SETTING_PACE, SETTING_PRESET };
+/* NUL-terminated, and zero behind that: equal ones have equal bytes. {0} is the default. */
+struct texts {
+#define TEXT_BYTES_LINE(characters)                     (4 * (characters))
+#define TEXT_BYTES_LOGO(characters)                     (characters)
+#define TEXT_BYTES_COLOUR(characters)                   (characters)
+#define TEXT_BYTES_LANG(characters)                     (characters)
+#define TEXT_FIELD(name, field, kind, characters, help) char field[TEXT_BYTES_##kind(characters) + 1];
+    TEXT_LIST(TEXT_FIELD)
+#undef TEXT_FIELD
+};
+
+enum setting_kind {
+    SETTING_WHOLE,
+    SETTING_MILLI,
+    SETTING_FLAG,
+    SETTING_MODE,
+    SETTING_PACE,
+    SETTING_PRESET,
+    SETTING_LINE,
+    SETTING_LOGO,
+    SETTING_COLOUR,
+    SETTING_LANG,
+};
 
 struct setting_info {
     const char *name;
     enum setting_kind kind;
-    uint32_t lowest, highest, value;
+    uint32_t lowest, highest, value; /* of a text: 0, its most characters, 0 */
     const char *help;
-    size_t offset;
+    size_t offset; /* in struct settings or struct texts */
+    size_t bytes;  /* of a text at most; 0: it is a number */
 };
 
+/* The numbers, and behind them the texts. */
 extern const struct setting_info setting_list[];
-extern const size_t setting_count;
+extern const size_t setting_numbers, setting_count;
 
 struct settings settings_default(void);
 
@@ -115,24 +153,31 @@ struct setting_change {
 
 /*
  * Applies all changes, or none: on refusal `reason` says in one sentence what is wrong and what is allowed. A preset gives
- * everything its starting value first, wherever it stands among the changes. `rate` and `batch` exclude each other: naming
+ * every number its starting value first, wherever it stands among the changes; texts have nothing to do with it. `rate` and `batch` exclude each other: naming
  * one switches the other off, naming both is refused, and so is naming anything twice. `pace=auto` excludes `batch` in the same
- * way, and needs a `rate_max`.
+ * way, and needs a `rate_max`. `texts` may be NULL where no text is named.
  */
-bool settings_apply(struct settings *settings, const struct setting_change *changes, size_t count,
-                    char *reason, size_t reason_size);
+bool settings_apply(struct settings *settings, struct texts *texts, const struct setting_change *changes,
+                    size_t count, char *reason, size_t reason_size);
 
 /*
- * All settings as lines `name=value`, and back: for a journal, which outlives versions of this list. What the text does not
- * name has its default; a name or value that cannot be is refused.
+ * All settings as lines `name=value`, and back: for a journal, which outlives versions of this list. What the lines do not
+ * name has its default; a name or value that cannot be is refused. No value has a line break. `texts` may be NULL where no
+ * text is named.
  */
-#define SETTINGS_TEXT_MAX 1536
-size_t settings_to_text(const struct settings *settings, char out[SETTINGS_TEXT_MAX]);
-bool settings_from_text(struct settings *settings, struct span text);
+#define SETTINGS_TEXT_MAX 4096
+size_t settings_to_text(const struct settings *settings, const struct texts *texts,
+                        char out[SETTINGS_TEXT_MAX]);
+bool settings_from_text(struct settings *settings, struct texts *texts, struct span lines);
+
+/* The lines of the texts alone, never none; and back, but for names that this version does not know. */
+size_t texts_to_text(const struct texts *texts, char out[SETTINGS_TEXT_MAX]);
+bool texts_from_text(struct texts *texts, struct span lines);
 
 /* The row of a setting, or NULL. */
 const struct setting_info *setting_find(struct span name);
 
+/* Numbers only. */
 static inline uint32_t setting_value(const struct settings *settings, const struct setting_info *info)
 {
     return *(const uint32_t *)(const void *)((const char *)settings + info->offset);
@@ -144,13 +189,31 @@ static inline void setting_set(struct settings *settings, const struct setting_i
     *(uint32_t *)(void *)((char *)settings + info->offset) = value;
 }
 
+static inline bool setting_is_text(const struct setting_info *info)
+{
+    return info->bytes > 0;
+}
+
+static inline struct span setting_text(const struct texts *texts, const struct setting_info *info)
+{
+    return span_of((const char *)texts + info->offset);
+}
+
+/* The value must be one that text_is_valid, or empty. */
+void setting_set_text(struct texts *texts, const struct setting_info *info, struct span value);
+
 /* Whether its values are words, which JSON writes as strings. */
 static inline bool setting_is_word(const struct setting_info *info)
 {
     return info->kind == SETTING_MODE || info->kind == SETTING_PACE || info->kind == SETTING_PRESET;
 }
 
-/* The written form of a value of this kind, as settings_apply would read it. NUL-terminated. */
+/* The written form of a number of this kind, as settings_apply would read it. NUL-terminated. */
+#define SETTING_NUMBER_MAX 32
 void setting_format(const struct setting_info *info, uint32_t value, char *out, size_t size);
+
+/* The written form of any setting: in `memory`, or a part of `texts`. */
+struct span setting_written(const struct setting_info *info, const struct settings *settings,
+                            const struct texts *texts, char memory[SETTING_NUMBER_MAX]);
 
 #endif

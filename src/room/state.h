@@ -43,8 +43,12 @@ struct epoch {
 /*
  * The record of what changed since the outbox was last taken: one record, whose last part is always the room's face. What
  * is written behind `used` counts only when the operation is committed.
+ *
+ * It holds the settings of a new room twice: as it was made, and as the configuration file then gives them. Longer operations stop
+ * long before it is full.
  */
-#define OUTBOX_BYTES 4096
+#define OUTBOX_BYTES (9 * 1024)
+#define OUTBOX_STOP  4096
 
 struct outbox {
     uint32_t used;
@@ -65,6 +69,7 @@ struct room {
     struct epoch epoch[ROOM_EPOCHS]; /* the last is the present one */
     uint64_t clock_ms;
     struct settings settings;
+    struct texts texts;
     uint32_t settings_version; /* counts changes, so that nobody overwrites a change they have not seen */
     bool is_settings_from_api;
     struct settings

@@ -152,5 +152,6 @@ def test_the_settings_are_those_of_the_reference_with_their_ranges():
     assert list(schema) == [name for name, _ in rows]
     assert DOCUMENT.file["components"]["schemas"]["Room"]["properties"]["settings"]["required"] == list(schema)
     for name, told in rows:
-        ends = [schema[name].get("minimum"), schema[name].get("maximum")]
-        assert told == "–" if ends == [None, None] else told == f"{ends[0]} to {ends[1]}", name
+        row = schema[name]
+        assert told == (f"{row['minimum']} to {row['maximum']}" if "minimum" in row
+                        else f"up to {row['maxLength']} characters" if "maxLength" in row else "–"), name

@@ -19,10 +19,12 @@ static void answer_try(const redisReply *reply, enum engine_op op)
 {
     struct engine_call call[CALLS], *calls[CALLS];
     struct room_id ids[CALLS];
+    struct texts texts;
     uint32_t count = ask_may_gather(op) ? CALLS : 1;
 
     for (uint32_t i = 0; i < count; i++) {
-        call[i] = (struct engine_call){.op = op, .list = {.ids = ids, .size = CALLS}, .error = ERROR_COUNT};
+        call[i] = (struct engine_call){
+            .op = op, .list = {.ids = ids, .size = CALLS}, .texts = &texts, .error = ERROR_COUNT};
         calls[i] = &call[i];
     }
     answer_calls(reply, calls, count);
@@ -35,7 +37,8 @@ static void answer_try(const redisReply *reply, enum engine_op op)
             must(call[i].list.count <= CALLS && (call[i].list.count == 0 || ids[0].len <= ROOM_ID_MAX));
         if (call[i].error == ERROR_NONE && op == ENGINE_FIGURES)
             must(call[i].settings.mode < MODE_COUNT &&
-                 call[i].figures.in_state[TICKET_DONE] <= call[i].figures.issued);
+                 call[i].figures.in_state[TICKET_DONE] <= call[i].figures.issued &&
+                 memchr(texts.message, '\0', sizeof(texts.message)) != NULL);
     }
 }
 

@@ -54,7 +54,7 @@ static struct room *room_new(unsigned char *zone)
     struct settings settings = settings_default();
 
     memset(zone + ROOM_PAGE * PAGE_BYTES, 0, ROOM_BYTES);
-    struct room *room = room_init(zone + ROOM_PAGE * PAGE_BYTES, zone, SPAN("sale"), NUMBER, &settings);
+    struct room *room = room_init(zone + ROOM_PAGE * PAGE_BYTES, zone, SPAN("sale"), NUMBER, &settings, NULL);
     struct memory *memory = room_memory(room);
     for (page_ref page = FIRST_PAGE; page < FIRST_PAGE + PAGES; page++) {
         memory_give(memory, page, memory);

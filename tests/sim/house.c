@@ -25,7 +25,8 @@
 
 static void open_room(struct house *house, uint32_t pages, const struct settings *settings)
 {
-    house->room = room_init(house->memory + (size_t)ROOM_PAGE * PAGE_BYTES, house->memory, NAME, 7, settings);
+    house->room =
+        room_init(house->memory + (size_t)ROOM_PAGE * PAGE_BYTES, house->memory, NAME, 7, settings, NULL);
     struct memory *memory = room_memory(house->room);
 
     for (uint32_t page = 0; page < pages; page++) {
@@ -39,7 +40,7 @@ static void open_engine(struct house *house, const struct settings *settings)
     struct local_zone_options options = {.rooms_max = 1, .settings = *settings};
 
     house->zone = local_zone_init(house->memory, house->bytes, &options);
-    must(local_zone_put_room(house->zone, NAME, settings) == ERROR_NONE);
+    must(local_zone_put_room(house->zone, NAME, settings, NULL) == ERROR_NONE);
     house->engine = local_engine_new(house->zone);
     must(house->engine != NULL);
     house->wall_ms = house->counted_ms = 1U << 30;

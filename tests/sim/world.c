@@ -131,7 +131,7 @@ static void trace_settings(const struct settings *settings)
 
     if (!run->is_traced)
         return;
-    for (size_t i = 0; i < setting_count; i++) {
+    for (size_t i = 0; i < setting_numbers; i++) {
         setting_format(&setting_list[i], setting_value(settings, &setting_list[i]), text, sizeof(text));
         trace("    %s %s", setting_list[i].name, text);
     }

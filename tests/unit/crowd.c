@@ -42,7 +42,10 @@ struct settings crowd_settings(void)
 
 struct life life_new_small(struct disk_sim *sim, uint32_t pages)
 {
-    struct local_zone_options options = {CROWD_NAMES - 1, true, crowd_settings(), 0};
+    struct local_zone_options options = {.rooms_max = CROWD_NAMES - 1,
+                                         .makes_rooms = true,
+                                         .settings = crowd_settings(),
+                                         .texts = {.title = "made by its first join"}};
     struct life life = {.sim = sim, .now_ms = 20000}; /* a snapshot is not tried twice in 10 s */
 
     life.bytes = local_zone_least_bytes(CROWD_NAMES - 1) + (size_t)pages * PAGE_BYTES;
@@ -179,10 +182,11 @@ static void see_room(struct span room, const struct figures *figures)
 static _Alignas(PAGE_BYTES) unsigned char scratch[ROOM_BYTES];
 
 /* A room is made before anybody does anything in it. */
-static void foresee_made(struct crowd *crowd, struct span name, const struct settings *settings)
+static void foresee_made(struct crowd *crowd, struct span name, const struct settings *settings,
+                         const struct texts *texts)
 {
     memset(scratch, 0, sizeof(scratch));
-    struct room *room = room_init(scratch, scratch, name, crowd->life->zone->next_epoch, settings);
+    struct room *room = room_init(scratch, scratch, name, crowd->life->zone->next_epoch, settings, texts);
     moment_add(crowd, life_hash(crowd->life) + room_hash(room, 1), crowd->ops - 1);
 }
 
@@ -336,9 +340,10 @@ static void foresee(struct crowd *crowd, const struct ask *ask)
     const struct room *room = life_room(crowd->life, ask->call.room);
 
     if (room == NULL && ask->call.op == ENGINE_JOIN)
-        foresee_made(crowd, ask->call.room, &crowd->life->zone->options.settings);
+        foresee_made(crowd, ask->call.room, &crowd->life->zone->options.settings,
+                     &crowd->life->zone->options.texts);
     if (room == NULL && ask->call.op == ENGINE_PUT)
-        foresee_made(crowd, ask->call.room, &ask->call.put.settings);
+        foresee_made(crowd, ask->call.room, &ask->call.put.settings, ask->call.put.texts);
     if (room != NULL && ask->call.op == ENGINE_DELETE)
         foresee_emptied(crowd, room);
 }
@@ -675,8 +680,10 @@ void crowd_put(struct crowd *crowd, uint32_t worker, uint32_t room)
     struct ask *ask = ask_new(crowd, ENGINE_PUT, room, NEVER);
     const struct room *at = life_room(crowd->life, crowd_room_name(room));
 
-    ask->call.put =
-        (struct engine_put){some_settings(crowd), at == NULL ? 0 : room_figures(at).settings_version, true};
+    ask->call.put = (struct engine_put){.settings = some_settings(crowd),
+                                        .texts = texts_at_random(&crowd->dice),
+                                        .version = at == NULL ? 0 : room_figures(at).settings_version,
+                                        .is_from_api = true};
     submit(crowd, worker, ask);
 }
 

@@ -121,6 +121,7 @@ struct deed doers_deed(struct doers *doers)
         break;
     case DEED_SETTINGS:
         deed.settings = doers->settings(dice);
+        deed.texts = texts_at_random(dice);
         break;
     case DEED_ADVANCE:
         deed.number = dice_below(dice, 30);
@@ -188,7 +189,7 @@ struct answer deed_do(struct room *room, const struct deed *deed)
         room_tick(room, deed->number);
         break;
     case DEED_SETTINGS:
-        answer.error = room_set_settings(room, &deed->settings, deed->settings.tier == 1);
+        answer.error = room_set_settings(room, &deed->settings, deed->texts, deed->settings.tier == 1);
         break;
     case DEED_ADVANCE:
         answer.error = room_advance(room, deed->number, &answer.number);

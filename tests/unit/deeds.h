@@ -29,6 +29,7 @@ struct deed {
     struct place place;
     uint32_t number; /* milliseconds of a tick, people of an advance, seconds of a session */
     struct settings settings;
+    const struct texts *texts;
 };
 
 struct answer {

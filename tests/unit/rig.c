@@ -36,7 +36,7 @@ struct rig rig_new(uint32_t pages, const struct settings *settings)
 
     rig.base = shared_new(rig.bytes);
     rig.room = room_init(rig.base + ROOM_PAGE * PAGE_BYTES, rig.base, SPAN("sale"), 7,
-                         settings == NULL ? &defaults : settings);
+                         settings == NULL ? &defaults : settings, NULL);
     struct memory *memory = room_memory(rig.room);
     for (uint32_t page = pages; page > 0; page--) {
         memory_give(memory, FIRST_PAGE + page - 1, memory);
@@ -169,7 +169,7 @@ void rig_pass(struct rig *rig, uint64_t ms)
 
 enum error rig_set(struct rig *rig, const struct settings *settings)
 {
-    return room_set_settings(rig->room, settings, true);
+    return room_set_settings(rig->room, settings, NULL, true);
 }
 
 pid_t fork_traced(void)
@@ -204,4 +204,31 @@ bool dies(void (*act)(void))
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static struct texts longest_texts(void)
+{
+    struct texts texts = {.logo = "/", .colour = "#A1b2C3", .lang = "ko"};
+
+    for (size_t at = 0; at + 4 < sizeof(texts.title); at += 4)
+        memcpy(texts.title + at, "🎫", 4);
+    for (size_t at = 0; at + 3 < sizeof(texts.message); at += 4)
+        memcpy(texts.message + at, "🎟", 4);
+    memset(texts.logo + 1, '%', sizeof(texts.logo) - 2);
+    return texts;
+}
+
+const struct texts *texts_at_random(struct dice *dice)
+{
+    static struct texts texts[] = {
+        {.title = ""},
+        {.title = "겨울 콘서트", .message = "곧 시작합니다", .lang = "ko"},
+        {.title = "\"a\" \\ =b= </script> %s {x}", .colour = "#00ff00"},
+        {.message = "only this", .logo = "https://cdn.example/a.png?b=c#d"},
+        {.title = ""}, /* becomes the longest */
+    };
+    uint32_t choice = dice_below(dice, 6);
+
+    texts[4] = longest_texts();
+    return choice == 5 ? NULL : &texts[choice];
 }

@@ -50,6 +50,9 @@ struct dice {
 uint64_t dice_roll(struct dice *dice);
 uint32_t dice_below(struct dice *dice, uint32_t limit);
 
+/* Texts of a room: none, short ones, the longest; or NULL, which leaves them as they are. They last. */
+const struct texts *texts_at_random(struct dice *dice);
+
 /* Somebody; different numbers, different people, spread evenly. */
 struct holder holder_of(uint64_t who);
 

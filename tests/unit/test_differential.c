@@ -198,6 +198,8 @@ static void compare(const struct pair *pair, const struct engine_call *a, const 
         compare_standing(pair, &a->standing, &b->standing);
     if (a->op == ENGINE_FIGURES && a->error == ERROR_NONE)
         compare_figures(pair, &a->figures, &b->figures);
+    if (a->texts != NULL)
+        assert_memory_equal(a->texts, b->texts, sizeof(*a->texts));
     if (a->op == ENGINE_FIGURES || a->op == ENGINE_SETTINGS)
         assert_memory_equal(&a->settings, &b->settings, sizeof(a->settings));
     if (a->op == ENGINE_ADVANCE || a->op == ENGINE_CLEAR)
@@ -209,9 +211,15 @@ static void compare(const struct pair *pair, const struct engine_call *a, const 
 /* Asks both, and returns what they agree on. */
 static struct engine_call ask_both(struct pair *pair, const char *act, struct engine_call asked)
 {
+    static struct texts texts[2];
     struct engine_call local = asked, redis = asked;
 
     pair->act = act;
+    if (asked.op == ENGINE_FIGURES) {
+        memset(texts, 0, sizeof(texts));
+        local.texts = &texts[0];
+        redis.texts = &texts[1];
+    }
     ask_local(pair, &local);
     ask_redis(pair, &redis, 1);
     compare(pair, &local, &redis);
@@ -495,12 +503,21 @@ static struct settings some_settings(struct dice *dice)
     return settings;
 }
 
+/* By dice of their own: what is shown has no part in what happens. */
+static const struct texts *some_texts(void)
+{
+    static struct dice dice = {11};
+
+    return texts_at_random(&dice);
+}
+
 static void put(struct pair *pair, struct settings settings)
 {
     bool is_stale = dice_below(&pair->dice, 5) == 0;
     struct engine_call call = {
         .op = ENGINE_PUT,
         .put = {.settings = settings,
+                .texts = some_texts(),
                 .version = pair->version - is_stale,
                 .is_from_api = dice_below(&pair->dice, 2) == 0},
     };
@@ -571,7 +588,8 @@ static void learn_made(struct pair *pair)
 /* Both are made anew, by the first settings. */
 static void make(struct pair *pair, struct settings settings)
 {
-    struct engine_call call = {.op = ENGINE_PUT, .put = {.settings = settings, .is_from_api = true}};
+    struct engine_call call = {.op = ENGINE_PUT,
+                               .put = {.settings = settings, .texts = some_texts(), .is_from_api = true}};
 
     pair->rig = rig_new(pair->pages, &settings);
     ask_both(pair, "make", call);
@@ -579,12 +597,13 @@ static void make(struct pair *pair, struct settings settings)
 }
 
 /* As a node does that finds no room, with what it has in mind of it. */
-static void ask_make(struct pair *pair, const struct settings *settings)
+static void ask_make(struct pair *pair, const struct settings *settings, const struct texts *texts)
 {
     bool is_done = false;
     struct redis_chore make = {.kind = CHORE_MAKE,
                                .room = ROOM,
                                .settings = settings,
+                               .texts = texts,
                                .epochs = &pair->recalled,
                                .done = note_chore,
                                .context = &is_done};
@@ -594,11 +613,11 @@ static void ask_make(struct pair *pair, const struct settings *settings)
     EQUAL(pair, ERROR_NONE, make.error, "error");
 }
 
-static void make_as_node(struct pair *pair, const struct settings *settings)
+static void make_as_node(struct pair *pair, const struct settings *settings, const struct texts *texts)
 {
-    ask_make(pair, settings);
+    ask_make(pair, settings, texts);
     pair->rig = rig_new(pair->pages, settings);
-    assert_int_equal(room_set_settings(pair->rig.room, settings, false), ERROR_NONE);
+    assert_int_equal(room_set_settings(pair->rig.room, settings, texts, false), ERROR_NONE);
 }
 
 /* The room is deleted, and made anew: nothing of the former one counts, whatever nodes remember. */
@@ -615,7 +634,7 @@ static void make_anew(struct pair *pair)
         make(pair, some_settings(&pair->dice));
     } else {
         struct settings settings = some_settings(&pair->dice);
-        make_as_node(pair, &settings);
+        make_as_node(pair, &settings, some_texts());
         learn_made(pair);
     }
     pair->recalled.len = 0;
@@ -647,14 +666,15 @@ static void recall(struct pair *pair, struct room *room)
 static void forget(struct pair *pair)
 {
     struct settings settings = *room_settings(pair->rig.room), others = some_settings(&pair->dice);
+    struct texts texts = *room_texts(pair->rig.room);
 
     pair->act = "forget";
     if (pair->recalled.len == 0)
         return;
     freeReplyObject(redis_server_ask(pair->server, "FLUSHALL"));
     rig_free(&pair->rig);
-    make_as_node(pair, &settings);
-    ask_make(pair, &others);
+    make_as_node(pair, &settings, &texts);
+    ask_make(pair, &others, some_texts());
     recall(pair, pair->rig.room);
     pair->was_deleted = false;
     learn_made(pair);
@@ -1325,7 +1345,9 @@ static void those_in_halls_and_lobbies_are_told_to_ask_as_often(void **state)
         call = ask_both(&pair, "join", call);
         assert_int_equal(call.standing.position, ahead[pair.step] + 1);
         for (settings.preset = PRESET_PLAIN; settings.preset <= PRESET_CONCERT; settings.preset++) {
-            call = (struct engine_call){.op = ENGINE_PUT, .put = {settings, pair.version++, true}};
+            call = (struct engine_call){
+                .op = ENGINE_PUT,
+                .put = {.settings = settings, .version = pair.version++, .is_from_api = true}};
             ask_both(&pair, "put", call);
             call = (struct engine_call){.op = ENGINE_STATUS, .place = {.holder = holder_of(pair.step)}};
             assert_int_equal(ask_both(&pair, "status", call).error, ERROR_NONE);

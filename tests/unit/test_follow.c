@@ -561,7 +561,7 @@ static void a_frozen_pace_that_is_fixed_calls_again(void **state)
     rig_pass(&rig, 1000);
     assert_true(room_figures(rig.room).shop_time_ms > 0);
     settings.pace = PACE_FIXED;
-    room_set_settings(rig.room, &settings, true);
+    room_set_settings(rig.room, &settings, NULL, true);
     uint64_t calls = room_figures(rig.room).calls;
     rig_pass(&rig, 2000);
     assert_in_range(room_figures(rig.room).calls, calls + 15, calls + 25);

@@ -10,7 +10,7 @@ static struct settings settings_of(const char *preset, const char *mode)
     struct setting_change changes[] = {{SPAN("preset"), span_of(preset)}, {SPAN("mode"), span_of(mode)}};
     char reason[256];
 
-    assert_true(settings_apply(&settings, changes, 2, reason, sizeof(reason)));
+    assert_true(settings_apply(&settings, NULL, changes, 2, reason, sizeof(reason)));
     return settings;
 }
 
@@ -198,7 +198,7 @@ static struct settings settings_following(const char *pace)
     struct setting_change changes[] = {{SPAN("pace"), span_of(pace)}, {SPAN("rate"), SPAN("10")}};
     char reason[256];
 
-    assert_true(settings_apply(&settings, changes, 2, reason, sizeof(reason)));
+    assert_true(settings_apply(&settings, NULL, changes, 2, reason, sizeof(reason)));
     return settings;
 }
 

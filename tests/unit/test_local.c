@@ -39,7 +39,8 @@ static struct settings patient(void)
 static struct fixture fixture_new(uint32_t rooms_max, uint32_t more_pages, bool makes_rooms,
                                   const struct settings *settings)
 {
-    struct local_zone_options options = {rooms_max, makes_rooms, *settings, 0};
+    struct local_zone_options options = {
+        .rooms_max = rooms_max, .makes_rooms = makes_rooms, .settings = *settings};
     struct fixture f = {.bytes = local_zone_least_bytes(rooms_max) + (size_t)more_pages * PAGE_BYTES};
 
     f.memory = shared_new(f.bytes);
@@ -212,11 +213,11 @@ static void unknown_rooms_are_refused_unless_they_may_be_made(void **state)
     assert_int_equal(submit(f.engine, &call, "a"), ERROR_ROOM_NOT_FOUND);
     for (int op = ENGINE_STATUS; op <= ENGINE_SESSION_END; op++)
         assert_int_equal(ask(f.engine, "a", op, &place, &standing), ERROR_TOKEN_NOT_FOUND);
-    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings), ERROR_NONE);
+    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings, NULL), ERROR_NONE);
     assert_int_equal(join(f.engine, "a", 1, &standing), ERROR_NONE);
     assert_int_equal(join(f.engine, "b", 1, &standing), ERROR_ROOM_NOT_FOUND);
 
-    struct local_zone_options options = {3, true, settings, 0};
+    struct local_zone_options options = {.rooms_max = 3, .makes_rooms = true, .settings = settings};
     local_zone_reconfigure(f.zone, &options);
     assert_int_equal(join(f.engine, "b", 1, &standing), ERROR_NONE);
     fixture_free(&f);
@@ -248,7 +249,7 @@ static void rooms_are_as_many_as_there_may_be_and_each_is_its_own(void **state)
         last_epoch = standing.place.epoch;
     }
     assert_int_equal(join(f.engine, "one-too-many", 1, &standing), ERROR_QUEUE_FULL);
-    assert_int_equal(local_zone_put_room(f.zone, SPAN("one-too-many"), &settings), ERROR_QUEUE_FULL);
+    assert_int_equal(local_zone_put_room(f.zone, SPAN("one-too-many"), &settings, NULL), ERROR_QUEUE_FULL);
     assert_int_equal(join(f.engine, "r:1", 2, &standing), ERROR_NONE);
     assert_true(standing.is_repeat);
     /* A ticket of one room is nothing in another. */
@@ -299,7 +300,7 @@ static void settings_of_a_room_change_and_its_line_stays(void **state)
     for (uint64_t who = 1; who <= 9; who++)
         assert_int_equal(join(f.engine, "a", who, &standing), ERROR_NONE);
     settings.max_waiting = 9;
-    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings), ERROR_NONE);
+    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings, NULL), ERROR_NONE);
     assert_int_equal(join(f.engine, "a", 10, &standing), ERROR_QUEUE_FULL);
     struct engine_call call = {.op = ENGINE_SETTINGS};
     assert_int_equal(submit(f.engine, &call, "a"), ERROR_NONE);
@@ -381,7 +382,7 @@ static void a_worker_with_an_old_time_does_not_make_time_pass_twice(void **state
     (void)state;
 
     settings.burst = 1000; /* the credit is not cut off: time counted twice would show in it */
-    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings), ERROR_NONE);
+    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings, NULL), ERROR_NONE);
     for (uint64_t ms = 5000; ms <= 15000; ms += 100) {
         f.engine->tick(f.engine, ms);
         f.engine->tick(f.engine, ms - 60);
@@ -399,7 +400,7 @@ static void a_pause_or_a_jump_counts_one_second_and_ticking_goes_on(void **state
     (void)state;
 
     settings.burst = 1000;
-    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings), ERROR_NONE);
+    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings, NULL), ERROR_NONE);
     f.engine->tick(f.engine, 5000);
     assert_int_equal(figures_of(f.engine, "a").calls, 1);
     f.engine->tick(f.engine, 5000 + 3600000);
@@ -679,9 +680,9 @@ static void run_crashes(uint32_t more_pages, uint32_t rounds, uint64_t seed, str
 
     crash.f = crash_fixture(&crash);
     crash.log = shared_new(sizeof(*crash.log) * WORKERS);
-    assert_int_equal(local_zone_put_room(crash.f.zone, SPAN("big"), &settings), ERROR_NONE);
+    assert_int_equal(local_zone_put_room(crash.f.zone, SPAN("big"), &settings, NULL), ERROR_NONE);
     settings.max_active = 5;
-    assert_int_equal(local_zone_put_room(crash.f.zone, SPAN("small"), &settings), ERROR_NONE);
+    assert_int_equal(local_zone_put_room(crash.f.zone, SPAN("small"), &settings, NULL), ERROR_NONE);
     for (uint32_t worker = 0; worker < WORKERS; worker++)
         hire(&crash, worker);
     for (uint32_t round = 1; round <= rounds; round++) {
@@ -833,7 +834,7 @@ static struct fixture an_empty_room(void)
     struct settings settings = patient();
     struct fixture f = no_rooms();
 
-    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings), ERROR_NONE);
+    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings, NULL), ERROR_NONE);
     return f;
 }
 
@@ -904,7 +905,7 @@ static struct fixture a_recorded_room(void)
 
     journal_make(&paper);
     fixture_recover(&f, &paper);
-    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings), ERROR_NONE);
+    assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings, NULL), ERROR_NONE);
     return f;
 }
 
@@ -1036,7 +1037,7 @@ static void starts_that_fail_again_and_again_do_not_fill_the_disk(void **state)
         struct fixture f = fixture_new(3, 256, false, &settings);
         assert_true(local_zone_recover(f.zone, disk, &options, 1, &recovery));
         assert_int_equal(recovery.rooms, start > 0);
-        assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings), ERROR_NONE);
+        assert_int_equal(local_zone_put_room(f.zone, SPAN("a"), &settings, NULL), ERROR_NONE);
         assert_int_equal(local_zone_close(f.zone, disk, 1), 0);
         assert_int_equal(disk->list(disk, count_segment, &segments), 0);
         assert_in_range(segments, 1, 4);

@@ -318,12 +318,13 @@ static void the_largest_operations_fit_an_outbox(void **state)
 {
     char name[ROOM_ID_MAX];
     struct settings longest = settings_default();
+    struct texts texts = {0};
     struct rig live = rig_new(64, NULL);
     struct standing standing;
     uint32_t cleared;
     (void)state;
 
-    for (size_t i = 0; i < setting_count; i++) {
+    for (size_t i = 0; i < setting_numbers; i++) {
         const struct setting_info *info = &setting_list[i];
         setting_set(&longest, info, info->kind == SETTING_MILLI ? info->highest - 1 : info->highest);
     }
@@ -331,9 +332,14 @@ static void the_largest_operations_fit_an_outbox(void **state)
     longest.preset = PRESET_CONCERT;
     longest.smooth = longest.session_renew = 0; /* "false" is longer */
     memset(name, 'x', sizeof(name));
+    for (size_t i = setting_numbers; i < setting_count; i++)
+        memset((char *)&texts + setting_list[i].offset, 'x', setting_list[i].bytes);
     void *at = shared_new(ROOM_BYTES);
-    struct room *named = room_init(at, at, (struct span){name, sizeof(name)}, UINT32_MAX, &longest);
+    struct room *named = room_init(at, at, (struct span){name, sizeof(name)}, UINT32_MAX, &longest, &texts);
     room_record(named);
+    assert_false(room_outbox_is_full(
+        named)); /* the file gives them to a room that was just made, and nobody took that */
+    assert_int_equal(room_set_settings(named, &longest, &texts, false), ERROR_NONE);
     assert_true(room_outbox(named).len <= OUTBOX_BYTES);
     room_outbox_taken(named);
     assert_false(room_outbox_is_full(named));
@@ -365,7 +371,7 @@ static void join_and_never_take(void)
     struct standing standing;
 
     room_record(live.room);
-    for (uint64_t who = 0; who < 100; who++)
+    for (uint64_t who = 0; who < 200; who++)
         rig_join(&live, who, &standing);
 }
 

@@ -161,8 +161,8 @@ static struct desk *desk_new(size_t configured, bool makes_rooms)
     static char trouble[] = "nobody is there";
     struct desk *desk = calloc(1, sizeof(*desk));
 
-    conf[0] = (struct redis_room_conf){SPAN("hall"), with_rate(1000)};
-    conf[1] = (struct redis_room_conf){SPAN("lobby"), with_rate(2000)};
+    conf[0] = (struct redis_room_conf){SPAN("hall"), with_rate(1000), NULL};
+    conf[1] = (struct redis_room_conf){SPAN("lobby"), with_rate(2000), NULL};
     struct redis_engine_options options = {
         .trouble = say_trouble,
         .context = trouble,
@@ -230,6 +230,20 @@ static void answer_figures(uint32_t rate_milli, bool is_from_api)
 
     call->figures = (struct figures){.settings_version = 4, .is_settings_from_api = is_from_api};
     call->settings = with_rate(rate_milli);
+    if (call->texts != NULL)
+        *call->texts = (struct texts){0};
+    answer(call, ERROR_NONE);
+}
+
+/* To the one who asks for texts, too. */
+static void answer_texts(uint32_t rate_milli, const char *title)
+{
+    struct engine_call *call = next_call(ENGINE_FIGURES);
+
+    call->figures = (struct figures){.settings_version = 4};
+    call->settings = with_rate(rate_milli);
+    *call->texts = (struct texts){0};
+    strcpy(call->texts->title, title);
     answer(call, ERROR_NONE);
 }
 
@@ -908,16 +922,16 @@ static void rooms_that_nobody_asked_about_here_are_known_too(void **state)
     registered = 2;
     tick(desk, 1000);
     assert_int_equal(listed, 1);
-    answer_settings(5);
+    answer_texts(5, "of a");
     rest(next_chore(CHORE_TICK), "epochs of a");
-    answer(next_call(ENGINE_SETTINGS), ERROR_ROOM_NOT_FOUND);
+    answer(next_call(ENGINE_FIGURES), ERROR_ROOM_NOT_FOUND);
     tick(desk, 1100);
     chore_done(next_chore(CHORE_TICK), ERROR_ROOM_NOT_FOUND);
     tick(desk, 5900);
     assert_int_equal(sent(), 0);
     tick(desk, 6000);
     assert_int_equal(listed, 2);
-    answer(next_call(ENGINE_SETTINGS), ERROR_ENGINE_UNAVAILABLE);
+    answer(next_call(ENGINE_FIGURES), ERROR_ENGINE_UNAVAILABLE);
     chore_done(next_chore(CHORE_TICK), ERROR_ROOM_NOT_FOUND);
 
     /* The server forgets them: what was found out is of use. */
@@ -926,6 +940,7 @@ static void rooms_that_nobody_asked_about_here_are_known_too(void **state)
     chore_done(next_chore(CHORE_REGISTER), ERROR_NONE);
     struct redis_chore *chore = next_chore(CHORE_MAKE);
     assert_int_equal(chore->settings->rate_milli, 5);
+    assert_string_equal(chore->texts->title, "of a");
     assert_memory_equal(chore->epochs->bytes, "epochs of a", chore->epochs->len);
     chore_done(chore, ERROR_NONE);
     answer(next_call(ENGINE_STATUS), ERROR_NONE);
@@ -980,12 +995,12 @@ static void what_is_remembered_of_a_room_at_rest_is_looked_up_again(void **state
     registry[0] = "a";
     registered = 1;
     tick(desk, 1000);
-    answer_settings(5);
+    answer_texts(5, "old");
     rest(next_chore(CHORE_TICK), "old");
     tick(desk, 60900);
     assert_int_equal(sent(), 0);
     tick(desk, 65900);
-    answer_settings(6);
+    answer_texts(6, "new");
     chore_done(next_chore(CHORE_REGISTER), ERROR_NONE);
     rest(next_chore(CHORE_TICK), "new");
     tick(desk, 70900);
@@ -996,9 +1011,58 @@ static void what_is_remembered_of_a_room_at_rest_is_looked_up_again(void **state
     chore_done(next_chore(CHORE_REGISTER), ERROR_NONE);
     struct redis_chore *chore = next_chore(CHORE_MAKE);
     assert_int_equal(chore->settings->rate_milli, 6);
+    assert_string_equal(chore->texts->title, "new");
     assert_memory_equal(chore->epochs->bytes, "new", chore->epochs->len);
     chore_done(chore, ERROR_NONE);
     answer(next_call(ENGINE_STATUS), ERROR_NONE);
+    desk_free(desk);
+}
+
+/* What it is made with when the server has forgotten it. */
+static void assert_made_with_title(struct desk *desk, const char *title)
+{
+    ask(desk, ENGINE_STATUS, "a");
+    answer(next_call(ENGINE_STATUS), ERROR_ROOM_NOT_FOUND);
+    chore_done(next_chore(CHORE_REGISTER), ERROR_NONE);
+    struct redis_chore *chore = next_chore(CHORE_MAKE);
+    if (title == NULL)
+        assert_null(chore->texts);
+    else
+        assert_string_equal(chore->texts->title, title);
+    chore_done(chore, ERROR_NONE);
+    answer(next_call(ENGINE_STATUS), ERROR_NONE);
+}
+
+/* A change of numbers alone, and figures without texts, say nothing about them. */
+static void texts_are_remembered_until_others_are_heard_of(void **state)
+{
+    struct desk *desk = desk_new(0, false);
+    struct texts texts = {.title = "first"}, none = {0};
+    struct engine_put put = {.settings = with_rate(5), .texts = &texts, .version = 1, .is_from_api = true};
+    (void)state;
+
+    wake(desk, "a");
+    tick(desk, 1000);
+    rest(next_chore(CHORE_TICK), "epochs");
+    ask_with(desk, (struct engine_call){.op = ENGINE_PUT, .put = put}, "a");
+    answer(next_call(ENGINE_PUT), ERROR_NONE);
+    texts = none; /* it was the caller's */
+    assert_made_with_title(desk, "first");
+    put.texts = NULL;
+    ask_with(desk, (struct engine_call){.op = ENGINE_PUT, .put = put}, "a");
+    answer(next_call(ENGINE_PUT), ERROR_NONE);
+    ask(desk, ENGINE_FIGURES, "a");
+    answer_figures(5, true);
+    assert_made_with_title(desk, "first");
+    strcpy(texts.title, "refused");
+    put.texts = &texts;
+    ask_with(desk, (struct engine_call){.op = ENGINE_PUT, .put = put}, "a");
+    answer(next_call(ENGINE_PUT), ERROR_CONFLICT);
+    assert_made_with_title(desk, "first");
+    put.texts = &none;
+    ask_with(desk, (struct engine_call){.op = ENGINE_PUT, .put = put}, "a");
+    answer(next_call(ENGINE_PUT), ERROR_NONE);
+    assert_made_with_title(desk, NULL);
     desk_free(desk);
 }
 
@@ -1071,6 +1135,26 @@ static void calls_wait_until_the_configured_rooms_were_tried(void **state)
     answer(next_call(ENGINE_STATUS), ERROR_NONE);
     assert_true(is_done(call[0]));
     chore_done(lobby, ERROR_ENGINE_UNAVAILABLE);
+    desk_free(desk);
+}
+
+static void texts_of_the_configuration_are_brought_too(void **state)
+{
+    static const struct texts texts = {.title = "of the file"};
+    struct desk *desk = desk_new(1, false);
+    (void)state;
+
+    conf[0].texts = &texts;
+    tick(desk, 1000);
+    bring("hall", 1000);
+    answer_texts(1000, "of before");
+    struct engine_call *put = next_call(ENGINE_PUT);
+    assert_string_equal(put->put.texts->title, "of the file");
+    answer(put, ERROR_CONFLICT);
+    tick(desk, 2100);
+    bring("hall", 1000);
+    answer_texts(1000, "of the file");
+    assert_int_equal(sent(), 0);
     desk_free(desk);
 }
 
@@ -1193,7 +1277,9 @@ int main(void)
         cmocka_unit_test(rooms_that_nobody_asked_about_here_are_known_too),
         cmocka_unit_test(who_ticks_a_forgotten_room_makes_it_with_what_is_remembered),
         cmocka_unit_test(what_is_remembered_of_a_room_at_rest_is_looked_up_again),
+        cmocka_unit_test(texts_are_remembered_until_others_are_heard_of),
         cmocka_unit_test(configured_rooms_are_brought_to_the_server),
+        cmocka_unit_test(texts_of_the_configuration_are_brought_too),
         cmocka_unit_test(calls_wait_until_the_configured_rooms_were_tried),
         cmocka_unit_test(what_an_operator_changed_stays),
         cmocka_unit_test(rooms_that_could_not_be_brought_are_tried_again),

@@ -59,7 +59,7 @@ static struct settings patient(void)
 
 static struct redis_room_conf configured(const char *name)
 {
-    return (struct redis_room_conf){span_of(name), patient()};
+    return (struct redis_room_conf){span_of(name), patient(), NULL};
 }
 
 static uint64_t wall_ms(void)
@@ -159,7 +159,7 @@ static enum error ask(struct node *node, const char *room, enum engine_op op, co
 
 static enum error put(struct node *node, const char *room, struct settings settings, uint32_t version)
 {
-    struct engine_call call = {.op = ENGINE_PUT, .put = {settings, version, true}};
+    struct engine_call call = {.op = ENGINE_PUT, .put = {settings, NULL, version, true}};
 
     return submit(node, &call, room);
 }

@@ -718,7 +718,7 @@ static void a_room_that_another_node_made_is_made(void **state)
 
     redis_submit_chore(desk->rooms, &make);
     redisReply *words = words_of(&desk->wire, 0);
-    assert_true(word_is(words, words->elements - 2 * setting_count - 1, "word"));
+    assert_true(word_is(words, words->elements - 2 * setting_numbers - 2, "word"));
     freeReplyObject(words);
     reply_with(&desk->wire, "*1\r\n$8\r\nCONFLICT\r\n");
     assert_int_equal(make.error, ERROR_NONE);

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define REASON 256
@@ -12,7 +13,7 @@ static bool set(struct settings *settings, const char *name, struct span value, 
 {
     struct setting_change change = {span_of(name), value};
 
-    return settings_apply(settings, &change, 1, reason, REASON);
+    return settings_apply(settings, NULL, &change, 1, reason, REASON);
 }
 
 static void every_default_is_within_its_range(void **state)
@@ -20,9 +21,9 @@ static void every_default_is_within_its_range(void **state)
     struct settings settings = settings_default();
     (void)state;
 
-    assert_true(setting_count > 10);
-    assert_int_equal(setting_count * sizeof(uint32_t), sizeof(settings));
-    for (size_t i = 0; i < setting_count; i++) {
+    assert_true(setting_numbers > 10);
+    assert_int_equal(setting_numbers * sizeof(uint32_t), sizeof(settings));
+    for (size_t i = 0; i < setting_numbers; i++) {
         const struct setting_info *info = &setting_list[i];
         assert_true(info->lowest <= info->value && info->value <= info->highest);
         assert_int_equal(setting_value(&settings, info), info->value);
@@ -34,7 +35,7 @@ static void every_default_is_within_its_range(void **state)
 static void what_is_written_is_read_back_as_the_same(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < setting_count; i++) {
+    for (size_t i = 0; i < setting_numbers; i++) {
         const struct setting_info *info = &setting_list[i];
         struct dice dice = {i};
         for (int n = 0; n < 200; n++) {
@@ -77,7 +78,7 @@ static void what_is_out_of_range_or_no_number_is_refused_with_the_range(void **s
                                       "999999999999999999999999999999"};
     (void)state;
 
-    for (size_t i = 0; i < setting_count; i++) {
+    for (size_t i = 0; i < setting_numbers; i++) {
         const struct setting_info *info = &setting_list[i];
         char beyond[3][32], lowest[32];
         snprintf(beyond[0], sizeof(beyond[0]), "%" PRIu64, (uint64_t)info->highest + 1);
@@ -136,8 +137,8 @@ static void unknown_names_and_any_bytes_are_refused_without_harm(void **state)
         struct setting_change changes[] = {{{bytes, len / 2}, {bytes, len}},
                                            {SPAN("max_called"), {bytes, len % 8}}};
         char small[8];
-        settings_apply(&settings, changes, 1, small, sizeof(small));
-        settings_apply(&settings, changes + 1, 1, reason, 1 + dice_below(&dice, REASON));
+        settings_apply(&settings, NULL, changes, 1, small, sizeof(small));
+        settings_apply(&settings, NULL, changes + 1, 1, reason, 1 + dice_below(&dice, REASON));
         settings.max_called = before.max_called;
     }
     assert_memory_equal(&settings, &before, sizeof(settings));
@@ -153,12 +154,12 @@ static void several_changes_are_all_or_none(void **state)
     char reason[REASON];
     (void)state;
 
-    assert_false(settings_apply(&settings, changes, 3, reason, sizeof(reason)));
+    assert_false(settings_apply(&settings, NULL, changes, 3, reason, sizeof(reason)));
     assert_memory_equal(&settings, &before, sizeof(settings));
-    assert_true(settings_apply(&settings, changes, 2, reason, sizeof(reason)));
+    assert_true(settings_apply(&settings, NULL, changes, 2, reason, sizeof(reason)));
     assert_int_equal(settings.max_active, 7);
     assert_int_equal(settings.rate_milli, 3000);
-    assert_true(settings_apply(&settings, NULL, 0, reason, sizeof(reason)));
+    assert_true(settings_apply(&settings, NULL, NULL, 0, reason, sizeof(reason)));
 }
 
 static void nothing_is_named_twice_and_rate_and_batch_exclude_each_other(void **state)
@@ -169,13 +170,13 @@ static void nothing_is_named_twice_and_rate_and_batch_exclude_each_other(void **
     char reason[REASON];
     (void)state;
 
-    assert_false(settings_apply(&settings, twice, 2, reason, sizeof(reason)));
+    assert_false(settings_apply(&settings, NULL, twice, 2, reason, sizeof(reason)));
     assert_non_null(strstr(reason, "burst"));
-    assert_false(settings_apply(&settings, both, 2, reason, sizeof(reason)));
+    assert_false(settings_apply(&settings, NULL, both, 2, reason, sizeof(reason)));
     assert_memory_equal(&settings, &before, sizeof(settings));
-    assert_true(settings_apply(&settings, both + 1, 1, reason, sizeof(reason)));
+    assert_true(settings_apply(&settings, NULL, both + 1, 1, reason, sizeof(reason)));
     assert_int_equal(settings.batch, 7);
-    assert_true(settings_apply(&settings, both, 1, reason, sizeof(reason)));
+    assert_true(settings_apply(&settings, NULL, both, 1, reason, sizeof(reason)));
     assert_int_equal(settings.batch, 0);
 }
 
@@ -188,14 +189,14 @@ static void a_preset_comes_first_wherever_it_stands_and_what_is_named_wins(void 
     (void)state;
 
     settings.session_ttl_sec = 77; /* from before: the preset starts anew */
-    assert_true(settings_apply(&settings, changes, 3, reason, sizeof(reason)));
+    assert_true(settings_apply(&settings, NULL, changes, 3, reason, sizeof(reason)));
     assert_int_equal(settings.preset, PRESET_QUEUE);
     assert_int_equal(settings.max_called, 5);
     assert_int_equal(settings.min_wait_sec, 9);
     assert_int_equal(settings.max_waiting, 100000);
     assert_int_equal(settings.session_ttl_sec, settings_default().session_ttl_sec);
     changes[1].value = SPAN("nonsense");
-    assert_false(settings_apply(&settings, changes, 3, reason, sizeof(reason)));
+    assert_false(settings_apply(&settings, NULL, changes, 3, reason, sizeof(reason)));
     assert_non_null(strstr(reason, "concert"));
 }
 
@@ -274,12 +275,12 @@ static void every_preset_is_as_the_contract_says(void **state)
     for (size_t preset = 0; preset < sizeof(presets) / sizeof(presets[0]); preset++) {
         struct settings settings = settings_default();
         char reason[REASON], text[64];
-        for (size_t i = 0; i < setting_count; i++) /* nothing of what was before remains */
+        for (size_t i = 0; i < setting_numbers; i++) /* nothing of what was before remains */
             if (setting_list[i].kind == SETTING_WHOLE)
                 assert_true(set(&settings, setting_list[i].name, SPAN("2"), reason) ||
                             setting_list[i].lowest > 2);
         assert_true(set(&settings, "preset", span_of(presets[preset].preset), reason));
-        for (size_t i = 0; i < setting_count; i++) {
+        for (size_t i = 0; i < setting_numbers; i++) {
             setting_format(&setting_list[i], setting_value(&settings, &setting_list[i]), text, sizeof(text));
             assert_non_null(expected_value(setting_list[i].name, preset));
             assert_string_equal(text, expected_value(setting_list[i].name, preset));
@@ -294,7 +295,7 @@ static bool applied(struct settings *settings, const char *const *words, size_t 
 
     for (size_t i = 0; i < count; i++)
         changes[i] = (struct setting_change){span_of(words[2 * i]), span_of(words[2 * i + 1])};
-    return settings_apply(settings, changes, count, reason, REASON);
+    return settings_apply(settings, NULL, changes, count, reason, REASON);
 }
 
 #define APPLIED(settings, reason, ...)                    \
@@ -330,7 +331,7 @@ static struct settings settings_with(uint32_t (*value)(const struct setting_info
 {
     struct settings settings = settings_default();
 
-    for (size_t i = 0; i < setting_count; i++)
+    for (size_t i = 0; i < setting_numbers; i++)
         setting_set(&settings, &setting_list[i], value(&setting_list[i]));
     return settings;
 }
@@ -351,16 +352,32 @@ static uint32_t longest_of(const struct setting_info *info)
     return info->kind == SETTING_MILLI ? info->highest - 1 : info->kind == SETTING_FLAG ? 0 : info->highest;
 }
 
+/* Every character of four bytes. */
+static struct texts longest_texts(void)
+{
+    struct texts texts = {.logo = "/", .colour = "#A1b2C3", .lang = "ko"};
+
+    for (size_t at = 0; at + 4 < sizeof(texts.title); at += 4)
+        memcpy(texts.title + at, "🎫", 4);
+    for (size_t at = 0; at + 4 < sizeof(texts.message); at += 4)
+        memcpy(texts.message + at, "🎟", 4);
+    memset(texts.logo + 1, 'x', sizeof(texts.logo) - 2);
+    return texts;
+}
+
 static void assert_comes_back(const struct settings *settings)
 {
     char text[SETTINGS_TEXT_MAX];
+    struct texts longest = longest_texts(), texts_read;
     struct settings read;
-    size_t len = settings_to_text(settings, text);
+    size_t len = settings_to_text(settings, &longest, text);
 
     assert_true(len < SETTINGS_TEXT_MAX);
     memset(&read, 0xff, sizeof(read));
-    assert_true(settings_from_text(&read, (struct span){text, len}));
+    memset(&texts_read, 0xff, sizeof(texts_read));
+    assert_true(settings_from_text(&read, &texts_read, (struct span){text, len}));
     assert_memory_equal(&read, settings, sizeof(read));
+    assert_memory_equal(&texts_read, &longest, sizeof(longest));
 }
 
 static void all_settings_come_back_from_their_text(void **state)
@@ -375,7 +392,7 @@ static void all_settings_come_back_from_their_text(void **state)
     assert_comes_back(&longest);
     assert_comes_back(&settings);
     for (int round = 0; round < 5000; round++) {
-        for (size_t i = 0; i < setting_count; i++) {
+        for (size_t i = 0; i < setting_numbers; i++) {
             const struct setting_info *info = &setting_list[i];
             random = random * 6364136223846793005U + 1442695040888963407U;
             uint64_t range = (uint64_t)info->highest - info->lowest + 1;
@@ -387,7 +404,9 @@ static void all_settings_come_back_from_their_text(void **state)
 
 static bool reads(const char *text, struct settings *settings)
 {
-    return settings_from_text(settings, span_of(text));
+    struct texts texts;
+
+    return settings_from_text(settings, &texts, span_of(text));
 }
 
 /* Texts of another version: what it does not name has its default, and a name that this one does not know is refused. */
@@ -399,6 +418,7 @@ static void a_text_is_read_whole_or_refused(void **state)
         "mode=asleep\n", "rate=0\n",  "tier=1\r\n",      " rate=1\n",    "RATE=1\n", "rate=1\n\n",
     };
     struct settings settings, expected = settings_default();
+    struct texts texts;
     (void)state;
 
     assert_true(reads("", &settings));
@@ -415,7 +435,201 @@ static void a_text_is_read_whole_or_refused(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         if (reads(bad[i], &settings))
             fail_msg("\"%s\" was read", bad[i]);
-    assert_false(settings_from_text(&settings, (struct span){"rate=1\0\n", 8}));
+    assert_false(settings_from_text(&settings, &texts, (struct span){"rate=1\0\n", 8}));
+}
+
+/* ---- texts ---- */
+
+static bool set_shown(struct texts *texts, const char *name, struct span value, char reason[REASON])
+{
+    struct settings settings = settings_default(), before = settings;
+    struct setting_change change = {span_of(name), value};
+    bool is_set = settings_apply(&settings, texts, &change, 1, reason, REASON);
+
+    assert_memory_equal(&settings, &before, sizeof(settings));
+    return is_set;
+}
+
+static void a_text_is_kept_as_it_was_written(void **state)
+{
+    (void)state;
+    static const char *const good[][2] = {
+        {"title", "겨울 콘서트 예매"},
+        {"title", "🎫 \"A\" \\ <b>& 'x'</script> {{}} %s $1"},
+        {"title", "a=b=c"},
+        {"title", " "},
+        {"message", "잠시만 기다려 주세요. 곧 차례가 됩니다."},
+        {"message", "عربي \u200F and \u200D joined"},
+        {"logo", "https://cdn.example/logo.png?v=2#x"},
+        {"logo", "https://[::1]/l.svg"},
+        {"logo", "/static/logo%20a.svg"},
+        {"logo", "/"},
+        {"colour", "#00aAfF"},
+        {"lang", "ko"},
+        {"lang", "fr"},
+    };
+    struct texts texts = {0};
+    char reason[REASON];
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        assert_true(set_shown(&texts, good[i][0], span_of(good[i][1]), reason));
+        struct span kept = setting_text(&texts, setting_find(span_of(good[i][0])));
+        assert_string_equal(kept.data, good[i][1]);
+    }
+    static const struct texts none;
+    for (size_t i = setting_numbers; i < setting_count; i++)
+        assert_true(set_shown(&texts, setting_list[i].name, SPAN(""), reason));
+    assert_memory_equal(&texts, &none, sizeof(texts)); /* nothing of a longer one before */
+}
+
+static void what_no_page_could_show_safely_is_refused_and_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        struct span value;
+        const char *says;
+    } bad[] = {
+        {"title", SPAN("two\nlines"), "without line breaks"},
+        {"title", SPAN("a\rb"), "at most 120 characters"},
+        {"title", SPAN("a\0b"), "UTF-8"},
+        {"title", SPAN("\x1b[31m"), "control characters"},
+        {"title", SPAN("\x7f"), "control characters"},
+        {"title", SPAN("\xc2\x85"), "control characters"},
+        {"title", SPAN("\xff"), "UTF-8"},
+        {"title", SPAN("\xc0\xaf"), "UTF-8"},
+        {"title", SPAN("\xed\xa0\x80"), "UTF-8"},
+        {"title", SPAN("\xf4\x90\x80\x80"), "UTF-8"},
+        {"title", SPAN("cut \xea\xb0"), "UTF-8"},
+        {"title", SPAN("\u202Egpj.exe"), "direction of writing"},
+        {"title", SPAN("\u2066x"), "direction of writing"},
+        {"title", SPAN("\u2069x"), "direction of writing"},
+        {"title", SPAN("\u2028"), "line breaks"},
+        {"message", SPAN("a\nb"), "at most 500 characters"},
+        {"logo", SPAN("javascript:alert(1)"), "https://"},
+        {"logo", SPAN("http://example.com/l.png"), "https://"},
+        {"logo", SPAN("HTTPS://example.com/l.png"), "https://"},
+        {"logo", SPAN("https://"), "https://"},
+        {"logo", SPAN("https:///x"), "https://"},
+        {"logo", SPAN("//evil.example/l.png"), "one /"},
+        {"logo", SPAN("/\\evil.example/l.png"), "one /"},
+        {"logo", SPAN("data:image/png;base64,AAAA"), "https://"},
+        {"logo", SPAN("logo.png"), "one /"},
+        {"logo", SPAN("/a b"), "one /"},
+        {"logo", SPAN("/a\"b"), "one /"},
+        {"logo", SPAN("/a\tb"), "one /"},
+        {"logo", SPAN("/<x>"), "one /"},
+        {"logo", SPAN("/로고"), "one /"},
+        {"logo", SPAN("/a\0b"), "one /"},
+        {"colour", SPAN("red"), "#rrggbb"},
+        {"colour", SPAN("#fff"), "#rrggbb"},
+        {"colour", SPAN("#00000g"), "#rrggbb"},
+        {"colour",
+         SPAN("#0000\0"
+              "0"),
+         "#rrggbb"},
+        {"colour", SPAN("#0000000"), "#rrggbb"},
+        {"colour", SPAN("0000000"), "#rrggbb"},
+        {"lang", SPAN("KO"), "ko, en, ja, zh, es, de or fr"},
+        {"lang", SPAN("xx"), "ko, en, ja, zh, es, de or fr"},
+        {"lang", SPAN("ko-KR"), "ko, en, ja, zh, es, de or fr"},
+    };
+    struct texts texts = longest_texts(), before = texts;
+    char reason[REASON];
+
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        if (set_shown(&texts, bad[i].name, bad[i].value, reason))
+            fail_msg("%s took value %zu", bad[i].name, i);
+        assert_memory_equal(&texts, &before, sizeof(texts));
+        assert_non_null(strstr(reason, bad[i].name));
+        if (strstr(reason, bad[i].says) == NULL)
+            fail_msg("of value %zu it says: %s", i, reason);
+        for (const char *c = reason; *c != '\0'; c++)
+            assert_true(*c >= ' ' && *c <= '~'); /* nothing of what was sent */
+    }
+}
+
+static void a_text_has_so_many_characters_and_not_one_more(void **state)
+{
+    (void)state;
+    struct texts texts = longest_texts(), before = texts;
+    char reason[REASON], longer[8192];
+
+    for (size_t i = setting_numbers; i < setting_count; i++) {
+        const struct setting_info *info = &setting_list[i];
+        struct span most = setting_text(&before, info);
+        assert_int_equal(most.len, info->bytes);
+        assert_true(set_shown(&texts, info->name, most, reason));
+        memcpy(longer, most.data, most.len);
+        longer[most.len] = 'x';
+        assert_false(set_shown(&texts, info->name, (struct span){longer, most.len + 1}, reason));
+        assert_memory_equal(&texts, &before, sizeof(texts));
+    }
+    size_t huge = 10 << 20;
+    char *bytes = malloc(huge);
+    memset(bytes, '/', huge);
+    for (size_t i = setting_numbers; i < setting_count; i++)
+        assert_false(set_shown(&texts, setting_list[i].name, (struct span){bytes, huge}, reason));
+    free(bytes);
+    assert_memory_equal(&texts, &before, sizeof(texts));
+}
+
+static void a_wrong_text_changes_no_number_and_a_wrong_number_no_text(void **state)
+{
+    (void)state;
+    struct settings settings = settings_default(), before = settings;
+    struct texts texts = {.title = "as it was"}, texts_before = texts;
+    struct setting_change changes[] = {
+        {SPAN("rate"), SPAN("7")}, {SPAN("title"), SPAN("new")}, {SPAN("lang"), SPAN("xx")}};
+    char reason[REASON];
+
+    assert_false(settings_apply(&settings, &texts, changes, 3, reason, sizeof(reason)));
+    changes[2] = (struct setting_change){SPAN("tier"), SPAN("9")};
+    assert_false(settings_apply(&settings, &texts, changes, 3, reason, sizeof(reason)));
+    changes[2] = (struct setting_change){SPAN("title"), SPAN("again")};
+    assert_false(settings_apply(&settings, &texts, changes, 3, reason, sizeof(reason)));
+    assert_memory_equal(&settings, &before, sizeof(settings));
+    assert_memory_equal(&texts, &texts_before, sizeof(texts));
+    assert_true(settings_apply(&settings, &texts, changes, 2, reason, sizeof(reason)));
+    assert_string_equal(texts.title, "new");
+    assert_int_equal(settings.rate_milli, 7000);
+}
+
+static void a_preset_leaves_the_texts_alone(void **state)
+{
+    (void)state;
+    struct settings settings = settings_default();
+    struct texts texts = {.title = "as it was", .lang = "de"};
+    struct setting_change changes[] = {{SPAN("lang"), SPAN("ja")}, {SPAN("preset"), SPAN("hall")}};
+    char reason[REASON];
+
+    assert_true(settings_apply(&settings, &texts, changes, 2, reason, sizeof(reason)));
+    assert_string_equal(texts.title, "as it was");
+    assert_string_equal(texts.lang, "ja");
+    assert_int_equal(settings.preset, PRESET_HALL);
+}
+
+static void texts_come_back_from_their_lines_alone(void **state)
+{
+    (void)state;
+    struct texts longest = longest_texts(), none = {0}, read;
+    char lines[SETTINGS_TEXT_MAX];
+    size_t len = texts_to_text(&longest, lines);
+
+    assert_true(texts_from_text(&read, (struct span){lines, len}));
+    assert_memory_equal(&read, &longest, sizeof(read));
+    len = texts_to_text(&none, lines);
+    assert_true(len > 0);
+    assert_true(texts_from_text(&read, (struct span){lines, len}));
+    assert_memory_equal(&read, &none, sizeof(read));
+    assert_true(texts_from_text(&read, SPAN("")));
+    assert_memory_equal(&read, &none, sizeof(read));
+    assert_true(texts_from_text(&read, SPAN("of_a_later_version=x\ntitle=here\n")));
+    assert_string_equal(read.title, "here");
+    assert_false(texts_from_text(&read, SPAN("title=a")));
+    assert_false(texts_from_text(&read, SPAN("title")));
+    assert_false(texts_from_text(&read, SPAN("rate=5\n")));
+    assert_false(texts_from_text(&read, SPAN("lang=xx\n")));
 }
 
 int main(void)
@@ -433,6 +647,12 @@ int main(void)
         cmocka_unit_test(a_pace_that_follows_the_shop_needs_its_bounds_and_has_no_batch),
         cmocka_unit_test(all_settings_come_back_from_their_text),
         cmocka_unit_test(a_text_is_read_whole_or_refused),
+        cmocka_unit_test(a_text_is_kept_as_it_was_written),
+        cmocka_unit_test(what_no_page_could_show_safely_is_refused_and_named),
+        cmocka_unit_test(a_text_has_so_many_characters_and_not_one_more),
+        cmocka_unit_test(a_wrong_text_changes_no_number_and_a_wrong_number_no_text),
+        cmocka_unit_test(a_preset_leaves_the_texts_alone),
+        cmocka_unit_test(texts_come_back_from_their_lines_alone),
     };
     return cmocka_run_group_tests_name("settings", tests, NULL, NULL);
 }
