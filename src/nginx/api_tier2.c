@@ -22,6 +22,7 @@ static enum error heartbeat_ask_held(ngx_http_request_t *r, struct family *famil
 static enum error leave_ask_held(ngx_http_request_t *r, struct family *family);
 static enum error threshold_ask(ngx_http_request_t *r, struct family *family);
 static ngx_int_t state_tell(ngx_http_request_t *r, struct family *family);
+static struct span title_of(const struct family *family);
 static ngx_int_t ticket_keep(ngx_http_request_t *r, const struct family *family);
 static void queued_add(ngx_buf_t *body, ngx_http_request_t *r, const struct family *family);
 static void active_add(ngx_buf_t *body, ngx_http_request_t *r, const struct family *family);
@@ -39,9 +40,9 @@ static const struct family_deed threshold = {.op = ENGINE_PUT, .change = thresho
 
 static const struct family_row rows[] = {
     {SPAN("check/"), NAMES_EVENT, FAMILY_POSTS, .has_lobby = true, .keeps_ticket = true, .enters = true,
-     .has_figures = true, .ask = check_ask, .tell = state_tell},
+     .has_figures = true, .has_texts = true, .ask = check_ask, .tell = state_tell},
     {SPAN("status/"), NAMES_EVENT, FAMILY_GETS, .is_forgiving = true, .keeps_ticket = true, .enters = true,
-     .has_figures = true, .ask = status_ask_held, .tell = state_tell},
+     .has_figures = true, .has_texts = true, .ask = status_ask_held, .tell = state_tell},
     {SPAN("heartbeat/"), NAMES_EVENT, FAMILY_POSTS, .is_forgiving = true, .keeps_ticket = true,
      .ask = heartbeat_ask_held, .tell = heartbeat_tell_word},
     {SPAN("leave/"), NAMES_EVENT, FAMILY_POSTS, .is_forgiving = true, .keeps_ticket = true,
@@ -85,7 +86,8 @@ static enum error leave_ask_held(ngx_http_request_t *r, struct family *family)
 
 static ngx_int_t state_tell(ngx_http_request_t *r, struct family *family)
 {
-    ngx_buf_t *body = reply_buffer(r, STATE_BYTES + family->pass.token.len);
+    struct span title = title_of(family);
+    ngx_buf_t *body = reply_buffer(r, STATE_BYTES + 2 * title.len + family->pass.token.len);
     if (body == NULL || (family->is_found && !family->is_kept && ticket_keep(r, family) != NGX_OK))
         return NGX_HTTP_INTERNAL_SERVER_ERROR;
     if (!family->is_found)
@@ -98,11 +100,17 @@ static ngx_int_t state_tell(ngx_http_request_t *r, struct family *family)
     if (family->is_found) {
         text_add_count(body, SPAN(",\"threshold\":"), threshold_of(family_settings(r)));
         TEXT_ADD(body, ",\"eventInfo\":{\"title\":\"");
-        text_add(body, family->event);
+        text_add_json(body, title);
         TEXT_ADD(body, "\"}");
     }
     TEXT_ADD(body, "}");
     return reply_json(r, NGX_HTTP_OK, body);
+}
+
+static struct span title_of(const struct family *family)
+{
+    return family->texts != NULL && family->texts->title[0] != '\0' ? span_of(family->texts->title)
+                                                                    : family->event;
 }
 
 static ngx_int_t ticket_keep(ngx_http_request_t *r, const struct family *family)

@@ -17,6 +17,7 @@
 #include "nginx/queue.h"
 #include "nginx/reply.h"
 #include "nginx/request.h"
+#include "nginx/room_texts.h"
 
 #define LABEL_MAX 256
 
@@ -35,7 +36,7 @@ static family_step family_turn_out;
 static enum error room_choose(ngx_http_request_t *r, struct family *family);
 static bool ticket_is_kept(ngx_http_request_t *r, struct family *family);
 static family_step kept_ask, kept_told, mode_ask, mode_told, visit_let_join, visit_told, visit_entered,
-    visit_figures, figures_told;
+    visit_figures, figures_told, texts_ask, texts_told;
 
 ngx_int_t family_handler(ngx_http_request_t *r)
 {
@@ -325,8 +326,30 @@ static enum family_next visit_figures(ngx_http_request_t *r, struct family *fami
 
 static enum family_next figures_told(ngx_http_request_t *r, struct family *family)
 {
-    enum error error = request_of(r)->call.engine.error;
-    return error == ERROR_NONE ? family_tell(r, family) : family_refuse(r, family, error);
+    const struct engine_call *call = &request_of(r)->call.engine;
+    if (call->error != ERROR_NONE)
+        return family_refuse(r, family, call->error);
+    if (!family->row->has_texts || !family->is_found)
+        return family_tell(r, family);
+    family->texts = room_texts_known(family->room, &call->figures);
+    return family->texts != NULL ? family_tell(r, family) : texts_ask(r, family);
+}
+
+static enum family_next texts_ask(ngx_http_request_t *r, struct family *family)
+{
+    struct engine_call *call = &request_of(r)->call.engine;
+    call->texts = ngx_palloc(r->pool, sizeof(*call->texts));
+    return call->texts != NULL ? family_ask(r, family, ENGINE_FIGURES, texts_told)
+                               : family_refuse(r, family, ERROR_ENGINE_UNAVAILABLE);
+}
+
+static enum family_next texts_told(ngx_http_request_t *r, struct family *family)
+{
+    const struct engine_call *call = &request_of(r)->call.engine;
+    if (call->error != ERROR_NONE)
+        return family_refuse(r, family, call->error);
+    family->texts = room_texts_keep(family->room, &call->figures, call->texts);
+    return family_tell(r, family);
 }
 
 enum family_next family_ask(ngx_http_request_t *r, struct family *family, enum engine_op op,

@@ -7,7 +7,7 @@
  * is a table of routes and a translation of the same calls to the engine; nothing of theirs is kept anywhere.
  *
  * Every call of a visitor goes the same way: `ask` fills in the first question; whoever is called enters at once, where the row
- * says so, for these clients know no enter; then come the room's figures, where the answer has some; `tell` answers.
+ * says so, for these clients know no enter; then come the room's figures, where the answer has some, and its texts; `tell` answers.
  * A call of an operator's (family_deed.c) is the room as it is, the deed, the room afterwards, and a line in the log.
  */
 
@@ -49,6 +49,7 @@ struct family_row {
         keeps_ticket; /* for clients that keep none themselves: in a cookie, which gives a place back that was lost */
     bool enters;
     bool has_figures;
+    bool has_texts; /* beside the figures: of those who have a ticket */
     bool is_admin;
     const struct family_deed *deed; /* NULL: it is a visitor's call, or only looks */
     enum error (*ask)(ngx_http_request_t *r,
@@ -93,7 +94,8 @@ struct family {
     struct ticket_claims claims; /* of the ticket that was sent */
     bool is_found;               /* there is a ticket, and `standing` says how it stands */
     struct standing standing;
-    struct pass_given pass; /* of somebody who is inside */
+    struct pass_given pass;    /* of somebody who is inside */
+    const struct texts *texts; /* where the row has some: while `tell` runs */
     /* an operator's */
     struct span operator_name;
     uint32_t number; /* that was sent; 0: none */

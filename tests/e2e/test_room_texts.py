@@ -205,3 +205,32 @@ def test_a_room_that_a_redis_forgot_has_its_texts_again(weir):
         wait_until(lambda: server.api().status(token).status == 200, what="the place in the forgotten room")
         assert texts_of(admin.room("made")) == KOREAN
         assert texts_of(admin.room("concert"))["title"] == NASTY
+
+
+# --- who is told
+
+
+def test_the_signed_in_queue_tells_the_title(weir):
+    server = weir(rooms={"hall": "preset=hall mode=hold", "named": f"preset=hall mode=hold {quoted(KOREAN)}"}, admin=["ops"],
+                  api=False, workers=2,
+                  server="weir_user $http_x_user_id from=127.0.0.1; location /api/queue/ { weir_api tier2; }")
+    admin, person = server.admin(), server.client(headers={"X-User-Id": "somebody"}, cookies=False)
+
+    def titles(event, times=8):
+        """From every worker, it may be hoped."""
+        found = set()
+        for _ in range(times):
+            person.close()
+            found.add(person.post(f"/api/queue/check/{event}", "").json()["eventInfo"]["title"])
+        return found
+
+    for event in ("hall", "named"):
+        assert person.post(f"/api/queue/check/{event}", "").status == 200
+    assert titles("hall") == {"hall"} and titles("named") == {KOREAN["title"]}
+    admin.patch("hall", title=NASTY)
+    assert titles("hall") == {NASTY}
+    admin.patch("named", title=None)
+    assert titles("named") == {"named"}
+    admin.delete("hall")
+    admin.put("hall", preset="hall", mode="hold", title="another")
+    assert person.post("/api/queue/check/hall", "").json()["eventInfo"] == {"title": "another"}
