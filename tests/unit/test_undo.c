@@ -420,7 +420,7 @@ static void change_settings(struct rig *rig)
     settings.session_max_sec = 2000;
     settings.rate_milli = 1;
     settings.max_active = 3;
-    rig_set(rig, &settings);
+    room_set_settings(rig->room, &settings, &(struct texts){.title = "another", .lang = "ko"}, true);
 }
 
 static void tick(struct rig *rig)
