@@ -60,7 +60,6 @@ struct pair {
     uint32_t shop_ms;             /* about what its answers take */
     uint64_t node;                /* that ticks */
     struct redis_epochs recalled; /* as the last tick told */
-    uint32_t cleared;             /* the last place that was given before the last clear */
     const char *act;
 };
 
@@ -629,7 +628,6 @@ static void make_anew(struct pair *pair)
     assert_int_equal(redis_server_number(pair->server, "DBSIZE"), 1);
     rig_free(&pair->rig);
     pair->was_deleted = true;
-    pair->cleared = 0;
     if (dice_below(&pair->dice, 2) == 0) {
         make(pair, some_settings(&pair->dice));
     } else {
@@ -646,6 +644,7 @@ static void recall(struct pair *pair, struct room *room)
 {
     const char *at = pair->recalled.bytes + 8;
     uint32_t count = (pair->recalled.len - 8) / 12;
+    uint32_t cleared = little_get32(pair->recalled.bytes + 4); /* up to there, when the last tick told */
 
     room->epochs = count;
     for (uint32_t i = 0; i < count; i++, at += 12) {
@@ -653,21 +652,29 @@ static void recall(struct pair *pair, struct room *room)
         *epoch = (struct epoch){little_get32(at), little_get32(at + 4), little_get32(at + 8)};
         room->line.last = epoch->lost_from;
         if (epoch->lost_from != 0)
-            epoch->lost_from = pair->cleared > epoch->base ? pair->cleared - epoch->base + 1 : 1;
+            epoch->lost_from = cleared > epoch->base ? cleared - epoch->base + 1 : 1;
     }
     uint32_t lost_from =
-        pair->cleared > room->epoch[count - 1].base ? pair->cleared - room->epoch[count - 1].base + 1 : 1;
+        cleared > room->epoch[count - 1].base ? cleared - room->epoch[count - 1].base + 1 : 1;
     room_begin_epoch(room, room->epoch[count - 1].epoch + 1);
     room->epoch[room->epochs - 2].lost_from = lost_from;
     room_freeze_calls(room);
 }
 
-/* A server that forgets everything. Two nodes make the room anew, and have other settings in mind. */
+/*
+ * A server that forgets everything, perhaps just after a clear. Two nodes make the room anew, and have other settings in mind. They
+ * know what the last tick told.
+ */
 static void forget(struct pair *pair)
 {
     struct settings settings = *room_settings(pair->rig.room), others = some_settings(&pair->dice);
     struct texts texts = *room_texts(pair->rig.room);
+    uint32_t clears = dice_below(&pair->dice, 4);
 
+    if (clears < 2)
+        ask_both(pair, "clear", (struct engine_call){.op = ENGINE_CLEAR});
+    if (clears == 0)
+        tick(pair, 100);
     pair->act = "forget";
     if (pair->recalled.len == 0)
         return;
@@ -821,12 +828,6 @@ static void shop_acts(struct pair *pair, uint32_t roll)
         ask_people(pair, ENGINE_SESSION_EXTEND, INSIDE, "session_extend");
 }
 
-static void clear(struct pair *pair)
-{
-    ask_both(pair, "clear", (struct engine_call){.op = ENGINE_CLEAR});
-    pair->cleared = pair->rig.room->line.last;
-}
-
 static void operator_acts(struct pair *pair, uint32_t roll)
 {
     if (roll < 7)
@@ -837,7 +838,7 @@ static void operator_acts(struct pair *pair, uint32_t roll)
     else if (roll < 18)
         ask_both(pair, "settings", (struct engine_call){.op = ENGINE_SETTINGS});
     else if (roll < 19)
-        clear(pair);
+        ask_both(pair, "clear", (struct engine_call){.op = ENGINE_CLEAR});
     else
         make_anew(pair);
 }
