@@ -206,7 +206,7 @@ bool dies(void (*act)(void))
     return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-static struct texts longest_texts(void)
+struct texts texts_longest(void)
 {
     struct texts texts = {.logo = "/", .colour = "#A1b2C3", .lang = "ko"};
 
@@ -229,6 +229,6 @@ const struct texts *texts_at_random(struct dice *dice)
     };
     uint32_t choice = dice_below(dice, 6);
 
-    texts[4] = longest_texts();
+    texts[4] = texts_longest();
     return choice == 5 ? NULL : &texts[choice];
 }

@@ -50,6 +50,9 @@ struct dice {
 uint64_t dice_roll(struct dice *dice);
 uint32_t dice_below(struct dice *dice, uint32_t limit);
 
+/* Every text at its longest, every character of a line of four bytes. */
+struct texts texts_longest(void);
+
 /* Texts of a room: none, short ones, the longest; or NULL, which leaves them as they are. They last. */
 const struct texts *texts_at_random(struct dice *dice);
 

@@ -352,23 +352,10 @@ static uint32_t longest_of(const struct setting_info *info)
     return info->kind == SETTING_MILLI ? info->highest - 1 : info->kind == SETTING_FLAG ? 0 : info->highest;
 }
 
-/* Every character of four bytes. */
-static struct texts longest_texts(void)
-{
-    struct texts texts = {.logo = "/", .colour = "#A1b2C3", .lang = "ko"};
-
-    for (size_t at = 0; at + 4 < sizeof(texts.title); at += 4)
-        memcpy(texts.title + at, "🎫", 4);
-    for (size_t at = 0; at + 4 < sizeof(texts.message); at += 4)
-        memcpy(texts.message + at, "🎟", 4);
-    memset(texts.logo + 1, 'x', sizeof(texts.logo) - 2);
-    return texts;
-}
-
 static void assert_comes_back(const struct settings *settings)
 {
     char text[SETTINGS_TEXT_MAX];
-    struct texts longest = longest_texts(), texts_read;
+    struct texts longest = texts_longest(), texts_read;
     struct settings read;
     size_t len = settings_to_text(settings, &longest, text);
 
@@ -534,7 +521,7 @@ static void what_no_page_could_show_safely_is_refused_and_named(void **state)
         {"lang", SPAN("xx"), "ko, en, ja, zh, es, de or fr"},
         {"lang", SPAN("ko-KR"), "ko, en, ja, zh, es, de or fr"},
     };
-    struct texts texts = longest_texts(), before = texts;
+    struct texts texts = texts_longest(), before = texts;
     char reason[REASON];
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -552,7 +539,7 @@ static void what_no_page_could_show_safely_is_refused_and_named(void **state)
 static void a_text_has_so_many_characters_and_not_one_more(void **state)
 {
     (void)state;
-    struct texts texts = longest_texts(), before = texts;
+    struct texts texts = texts_longest(), before = texts;
     char reason[REASON], longer[8192];
 
     for (size_t i = setting_numbers; i < setting_count; i++) {
@@ -612,7 +599,7 @@ static void a_preset_leaves_the_texts_alone(void **state)
 static void texts_come_back_from_their_lines_alone(void **state)
 {
     (void)state;
-    struct texts longest = longest_texts(), none = {0}, read;
+    struct texts longest = texts_longest(), none = {0}, read;
     char lines[SETTINGS_TEXT_MAX];
     size_t len = texts_to_text(&longest, lines);
 
