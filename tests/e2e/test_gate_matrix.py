@@ -24,6 +24,8 @@ ROOMS = {
     "lobby:42": f"tier=1 {FAST}", "42": FAST, "lobby:43": f"tier=1 {FAST}", "43": FAST,
     "lobby:44": "tier=1 mode=hold", "44": "mode=hold",
 }
+# The people of this test are nobody in particular, and come to their passes by the queue API.
+QUEUE = "location ~* ^/api(?:/v1)?/queue/[a-z]+$ { weir_gate off; weir_api queue; weir_lobby /vwr/; }"
 VERIFY = "location = /verify { weir_gate off; weir_verify $http_x_forwarded_uri redirect=off; }"
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate"}
 
@@ -31,7 +33,7 @@ BROWSER = {"Accept": "text/html", "Sec-Fetch-Mode": "navigate"}
 @pytest.fixture(scope="module")
 def server(tmp_path_factory, shop):
     server = Nginx(tmp_path_factory.mktemp("matrix") / "nginx", rooms=ROOMS, api=False, admin=["ops"],
-                   http=f"upstream shop {{ server 127.0.0.1:{shop.port}; }}", server=f"include {SAMPLES}/gate-matrix.conf; {VERIFY}")
+                   http=f"upstream shop {{ server 127.0.0.1:{shop.port}; }}", server=f"{QUEUE} include {SAMPLES}/gate-matrix.conf; {VERIFY}")
     yield server.start()
     server.stop()
 

@@ -109,3 +109,13 @@ def test_ten_people_go_through_lobby_and_hall_and_three_at_most_are_inside(serve
     bought = [visit.of_weir() for visit in shop.seen if visit.path == "/api/v1/reservations"]
     assert sorted(said["x-weir-user"] for said in bought) == sorted(person.name for person in people)
     assert {(said["x-weir-room"], said["x-weir-tier"]) for said in bought} == {("42", "2")}
+
+
+def test_nobody_has_a_place_in_the_hall_without_signing_in(server):
+    """With the pass of the lobby and by any family's way."""
+    visitor = Visitor(server, 1)
+    visitor.wait_in_lobby()
+    for path, body in (("check/42", {}), ("join", {"event_id": "42"}), ("token", {"userId": "person 1"})):
+        for prefix in ("/api/queue/", "/api/v1/queue/"):
+            assert visitor.client.post(prefix + path, body).status in (401, 404), path
+    assert visitor.client.post("/api/queue/check/42", headers=visitor.signed_in).json()["status"] == "active"
