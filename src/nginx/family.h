@@ -39,8 +39,6 @@ struct family_deed {
 struct family_row {
     struct span path; /* its words, with a slash behind them if a name follows */
     enum family_names names;
-    ngx_uint_t methods;
-    struct span allow; /* of the path: the same in every row of it */
     bool wants_body;
     bool is_forgiving; /* having no ticket is no error */
     bool needs_queue;  /* a room that is open, and so has no line, is none */
@@ -51,6 +49,8 @@ struct family_row {
     bool has_figures;
     bool has_texts; /* beside the figures: of those who have a ticket */
     bool is_admin;
+    ngx_uint_t methods;
+    struct span allow;              /* of the path: the same in every row of it */
     const struct family_deed *deed; /* NULL: it is a visitor's call, or only looks */
     enum error (*ask)(ngx_http_request_t *r,
                       struct family *family); /* NULL: nothing but the figures is asked */

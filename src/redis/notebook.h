@@ -17,14 +17,14 @@ struct call_list {
 
 struct note {
     struct note *next; /* of its bucket */
+    struct redis_engine *engine;
     char name[ROOM_ID_MAX];
     uint32_t name_len;
-    struct redis_engine *engine;
 
     /* one chore at a time */
-    struct redis_chore chore;
     bool is_busy;     /* it is under way */
     bool is_going_on; /* the next one is being chosen */
+    struct redis_chore chore;
 
     /* calls that wait for chores */
     struct call_list deleting, putting; /* for the registry */
@@ -47,10 +47,9 @@ struct note {
     struct settings settings; /* as last heard of */
     struct texts *texts;      /* likewise, in memory of the note's; NULL: there are none */
     bool has_settings;        /* they were ever heard of */
-    bool has_texts;           /* likewise of the texts, */
-    uint64_t texts_ms;        /* then */
+    bool has_texts;           /* likewise of the texts */
     bool is_fresh;            /* since heard_ms nobody here has changed them */
-    uint64_t heard_ms;
+    uint64_t heard_ms, texts_ms;
     struct engine_call
         *asker; /* the call under way that asks for them, or NULL: others may wait for its answer */
 

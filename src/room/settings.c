@@ -261,6 +261,7 @@ struct span setting_written(const struct setting_info *info, const struct settin
 {
     if (setting_is_text(info))
         return setting_text(texts, info);
+    must(settings != NULL);
     setting_format(info, setting_value(settings, info), memory, SETTING_NUMBER_MAX);
     return span_of(memory);
 }

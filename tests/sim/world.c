@@ -419,7 +419,7 @@ static void surprise(struct world *world)
     if (dice_hits(dice, 10))
         place.holder.id[dice_below(dice, sizeof(place.holder.id))] ^= 1;
     else if (dice_hits(dice, 20))
-        place.epoch += dice_hits(dice, 2) ? 1 : -1;
+        place.epoch += dice_hits(dice, 2) ? 1 : 2; /* none is 0, which would name the holder's own ticket */
     else if (dice_hits(dice, 20))
         place.count = ONE_OF(dice, 0, ledger->last + 1, UINT32_MAX);
     if (!may_interfere(world, count, op))

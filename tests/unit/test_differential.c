@@ -572,6 +572,7 @@ static void learn_made(struct pair *pair)
 
     ask_redis(pair, &look, 1);
     assert_int_equal(look.error, ERROR_NONE);
+    must(pair->rig.room != NULL);
     pair->rig.room->epoch[pair->rig.room->epochs - 1].epoch = look.figures.epoch;
     uint32_t former_sec = (uint32_t)redis_server_number(pair->server, "HGET queue:room:" TAG " former_sec");
     /* Nobody knows what was before, unless it was deleted. */

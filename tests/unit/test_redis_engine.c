@@ -243,7 +243,7 @@ static void answer_texts(uint32_t rate_milli, const char *title)
     call->figures = (struct figures){.settings_version = 4};
     call->settings = with_rate(rate_milli);
     *call->texts = (struct texts){0};
-    strcpy(call->texts->title, title);
+    snprintf(call->texts->title, sizeof(call->texts->title), "%s", title);
     answer(call, ERROR_NONE);
 }
 
@@ -1054,7 +1054,7 @@ static void texts_are_remembered_until_others_are_heard_of(void **state)
     ask(desk, ENGINE_FIGURES, "a");
     answer_figures(5, true);
     assert_made_with_title(desk, "first");
-    strcpy(texts.title, "refused");
+    snprintf(texts.title, sizeof(texts.title), "refused");
     put.texts = &texts;
     ask_with(desk, (struct engine_call){.op = ENGINE_PUT, .put = put}, "a");
     answer(next_call(ENGINE_PUT), ERROR_CONFLICT);
