@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """The demo under test."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -58,7 +59,8 @@ class Demo:
     def end(self):
         """Whatever became of make: nothing of its group outlives the test."""
         for pid in self.members():
-            os.kill(int(pid), signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it ended by itself meanwhile
+                os.kill(int(pid), signal.SIGKILL)
         self.process.wait()
 
 
