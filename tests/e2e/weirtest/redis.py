@@ -115,7 +115,13 @@ class Server:
 
     @property
     def is_primary(self):
-        return self.process is not None and self.info("replication")["role"] == "master"
+        if self.process is None:
+            return False
+        try:
+            info = self.info("replication")
+        except ConnectionError:  # sentinels cut everybody off a server that they give another role: it is asked again
+            info = self.info("replication")
+        return info["role"] == "master"
 
     def log(self):
         return (self.folder / "log").read_text(errors="replace")
