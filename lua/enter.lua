@@ -6,8 +6,8 @@
 --          request's key, or two empty ones; whether the pass takes somebody further, who then is the one whom the body stands for
 --          (0 or 1)
 -- returns  of each: {'OK' | 'NOT_READY', standing} · {'TOKEN_NOT_FOUND'} · {'IDEMPOTENCY_CONFLICT'}
--- keeps    a ticket enters once, and keeps what its pass says; its pass takes one person further. Each that is inside is written, also when nothing is new: a WAIT
---          behind this script is for its last write
+-- keeps    a ticket enters once, and keeps what its pass says; its pass takes one person further. Each that is inside is written,
+--          also when nothing is new: a WAIT behind this script is for its last write
 
 -- include number
 -- include room

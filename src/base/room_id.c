@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+static const struct span prefix = SPAN(ROOM_LOBBY_PREFIX);
+
 static bool is_allowed(char c)
 {
     return ascii_is_alnum(c) || c == '_' || c == '.' || c == ':' || c == '-';
@@ -21,9 +23,17 @@ bool room_id_is_valid(struct span id)
     return !span_equal(id, SPAN(".")) && !span_equal(id, SPAN(".."));
 }
 
+struct span room_id_lobby(struct span event, char memory[ROOM_ID_MAX])
+{
+    if (event.len > ROOM_ID_MAX - prefix.len)
+        return SPAN_NONE;
+    memcpy(memory, prefix.data, prefix.len);
+    memcpy(memory + prefix.len, event.data, event.len);
+    return (struct span){memory, prefix.len + event.len};
+}
+
 struct span room_id_event(struct span id)
 {
-    static const struct span prefix = SPAN(ROOM_LOBBY_PREFIX);
     if (id.len <= prefix.len || memcmp(id.data, prefix.data, prefix.len) != 0)
         return SPAN_NONE;
     return (struct span){id.data + prefix.len, id.len - prefix.len};

@@ -18,6 +18,9 @@ bool room_id_is_valid(struct span id);
 /* What stands before an event's name in that of its lobby, where one waits before the event's own room. */
 #define ROOM_LOBBY_PREFIX "lobby:"
 
+/* The name of an event's lobby; data NULL: it would be too long. */
+struct span room_id_lobby(struct span event, char memory[ROOM_ID_MAX]);
+
 /* The event whose lobby this is; data NULL: it is none. */
 struct span room_id_event(struct span id);
 

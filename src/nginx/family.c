@@ -35,6 +35,7 @@ static bool may_ask(ngx_http_request_t *r, struct family *family);
 static family_step family_turn_out;
 static enum error room_choose(ngx_http_request_t *r, struct family *family);
 static bool ticket_is_kept(ngx_http_request_t *r, struct family *family);
+static bool standing_take(const struct engine_call *call, struct family *family);
 static family_step kept_ask, kept_told, mode_ask, mode_told, visit_let_join, visit_told, visit_entered,
     visit_figures, figures_told, texts_ask, texts_told;
 
@@ -196,19 +197,13 @@ static enum family_next family_turn_out(ngx_http_request_t *r, struct family *fa
 
 static enum error room_choose(ngx_http_request_t *r, struct family *family)
 {
-    static const struct span prefix = SPAN(ROOM_LOBBY_PREFIX);
     family->room =
         family->row->names == NAMES_NOTHING ? span_of_str(conf_loc(r)->concert_room) : family->event;
     if (!room_id_is_valid(family->room))
         return ERROR_INVALID_EVENT_ID;
-    if (!family->api->is_lobby)
-        return ERROR_NONE;
-    if (prefix.len + family->event.len > sizeof(family->name))
-        return ERROR_INVALID_EVENT_ID;
-    memcpy(family->name, prefix.data, prefix.len);
-    memcpy(family->name + prefix.len, family->event.data, family->event.len);
-    family->room = (struct span){family->name, prefix.len + family->event.len};
-    return ERROR_NONE;
+    if (family->api->is_lobby)
+        family->room = room_id_lobby(family->event, family->name);
+    return family->room.data != NULL ? ERROR_NONE : ERROR_INVALID_EVENT_ID;
 }
 
 static bool ticket_is_kept(ngx_http_request_t *r, struct family *family)
@@ -289,11 +284,8 @@ static enum family_next visit_let_join(ngx_http_request_t *r, struct family *fam
 static enum family_next visit_told(ngx_http_request_t *r, struct family *family)
 {
     struct engine_call *call = &request_of(r)->call.engine;
-    bool is_over = call->error == ERROR_TOKEN_NOT_FOUND && family->row->is_forgiving;
-    family->is_found = call->error == ERROR_NONE;
-    if (!family->is_found && !is_over)
+    if (!standing_take(call, family))
         return family_refuse(r, family, call->error);
-    family->standing = call->standing;
     if (family->is_found && call->op != ENGINE_LEAVE)
         lobby_note(r, family->room, &family->standing);
     if (!family->is_found || !family->row->enters || !family->standing.is_ready)
@@ -304,14 +296,19 @@ static enum family_next visit_told(ngx_http_request_t *r, struct family *family)
     return family_ask(r, family, ENGINE_ENTER, visit_entered);
 }
 
+/* How they stand now, if they do; false: that they do not is to be told as an error. */
+static bool standing_take(const struct engine_call *call, struct family *family)
+{
+    family->is_found = call->error == ERROR_NONE;
+    family->standing = call->standing;
+    return family->is_found || (call->error == ERROR_TOKEN_NOT_FOUND && family->row->is_forgiving);
+}
+
 static enum family_next visit_entered(ngx_http_request_t *r, struct family *family)
 {
     const struct engine_call *call = &request_of(r)->call.engine;
-    bool is_over = call->error == ERROR_TOKEN_NOT_FOUND && family->row->is_forgiving;
-    family->is_found = call->error == ERROR_NONE;
-    if (!family->is_found && !is_over)
+    if (!standing_take(call, family))
         return family_refuse(r, family, call->error);
-    family->standing = call->standing;
     if (family->is_found &&
         !pass_give(r, family->room, &family->standing, family->visitor.identity, &family->pass))
         return family_refuse(r, family, ERROR_ENGINE_UNAVAILABLE);

@@ -36,9 +36,6 @@ struct lobby {
     char name[ROOM_ID_MAX];
 };
 
-static const struct span prefix = SPAN(ROOM_LOBBY_PREFIX);
-
-static struct span lobby_name(struct span room, char memory[ROOM_ID_MAX]);
 static void lobby_go_on(ngx_http_request_t *r);
 static lobby_step hall_looked, settings_told, pass_try, pass_touched, pass_bound, pass_ended;
 static bool lobby_question(ngx_http_request_t *r, struct lobby *lobby, enum engine_op op, lobby_step *then);
@@ -71,7 +68,7 @@ void lobby_ask(ngx_http_request_t *r, ngx_http_event_handler_pt then)
         then(r);
         return;
     }
-    lobby->gate.rooms[0] = lobby_name(call->room, lobby->name);
+    lobby->gate.rooms[0] = room_id_lobby(call->room, lobby->name);
     lobby->gate.room_count = 1;
     lobby->join = call->join;
     lobby->room = call->room;
@@ -86,24 +83,18 @@ void lobby_ask(ngx_http_request_t *r, ngx_http_event_handler_pt then)
         lobby_go_on(r);
 }
 
-static struct span lobby_name(struct span room, char memory[ROOM_ID_MAX])
-{
-    memcpy(memory, prefix.data, prefix.len);
-    memcpy(memory + prefix.len, room.data, room.len);
-    return (struct span){memory, prefix.len + room.len};
-}
-
 void lobby_note(ngx_http_request_t *r, struct span room, const struct standing *standing)
 {
     char memory[ROOM_ID_MAX];
     if (standing->state == TICKET_WAITING && lobby_stands_before(r, room))
-        shop_leave_alone(lobby_name(room, memory), (standing->next_poll_sec + LATE_SEC) * 1000);
+        shop_leave_alone(room_id_lobby(room, memory), (standing->next_poll_sec + LATE_SEC) * 1000);
 }
 
 bool lobby_stands_before(ngx_http_request_t *r, struct span room)
 {
-    bool is_lobby = room_id_event(room).data != NULL;
-    return conf_loc(r)->lobby.len > 0 && !is_lobby && prefix.len + room.len <= ROOM_ID_MAX;
+    char memory[ROOM_ID_MAX];
+    return conf_loc(r)->lobby.len > 0 && room_id_event(room).data == NULL &&
+           room_id_lobby(room, memory).data != NULL;
 }
 
 static void lobby_go_on(ngx_http_request_t *r)

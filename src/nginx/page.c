@@ -21,7 +21,7 @@ extern const size_t weir_page_waiting_len;
 
 #define POLICY_MAX 512
 
-static const struct span lobby = SPAN(ROOM_LOBBY_PREFIX), mark = SPAN("data-contract=\"");
+static const struct span mark = SPAN("data-contract=\"");
 
 /* By enum conf_page, as the directive and the page's script call them. */
 static const struct span contracts[] = {SPAN("queue"), SPAN("lobby"), SPAN("tier2")};
@@ -109,12 +109,11 @@ ngx_int_t page_handler(ngx_http_request_t *r)
 /* In the page of lobbies the path names the event. */
 static bool room_is_named(ngx_http_request_t *r, struct span *room)
 {
-    if (conf_loc(r)->page == PAGE_LOBBY && room->len <= ROOM_ID_MAX) {
-        u_char *name = ngx_pnalloc(r->pool, lobby.len + room->len);
+    if (conf_loc(r)->page == PAGE_LOBBY) {
+        char *name = ngx_pnalloc(r->pool, ROOM_ID_MAX);
         if (name == NULL)
             return false;
-        ngx_memcpy(ngx_cpymem(name, lobby.data, lobby.len), room->data, room->len);
-        *room = (struct span){(const char *)name, lobby.len + room->len};
+        *room = room_id_lobby(*room, name);
     }
     return room_id_is_valid(*room);
 }

@@ -13,7 +13,8 @@
  * and are written at once; replies come in the order of the commands.
  *
  * The greeting logs in (the password is asked for anew each time, so that a changed one is used), selects the database, names the
- * connection and asks who is there, and whether it has its data yet. READONLY is never sent: what a replica knows may be old, and nothing is decided by it.
+ * connection and asks who is there, and whether it has its data yet. READONLY is never sent: what a replica knows may be old, and
+ * nothing is decided by it.
  *
  * How a command ended is told once, by its `done`. From inside it only link_send, link_forget, link_renew, link_keep_reply and
  * what just looks may be called.

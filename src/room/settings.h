@@ -153,9 +153,9 @@ struct setting_change {
 
 /*
  * Applies all changes, or none: on refusal `reason` says in one sentence what is wrong and what is allowed. A preset gives
- * every number its starting value first, wherever it stands among the changes; texts have nothing to do with it. `rate` and `batch` exclude each other: naming
- * one switches the other off, naming both is refused, and so is naming anything twice. `pace=auto` excludes `batch` in the same
- * way, and needs a `rate_max`. `texts` may be NULL where no text is named.
+ * every number its starting value first, wherever it stands among the changes; texts have nothing to do with it. `rate` and
+ * `batch` exclude each other: naming one switches the other off, naming both is refused, and so is naming anything twice.
+ * `pace=auto` excludes `batch` in the same way, and needs a `rate_max`. `texts` may be NULL where no text is named.
  */
 bool settings_apply(struct settings *settings, struct texts *texts, const struct setting_change *changes,
                     size_t count, char *reason, size_t reason_size);

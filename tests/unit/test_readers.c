@@ -295,6 +295,21 @@ static void room_ids_refuse_every_other_byte_at_every_place(void **state)
         }
 }
 
+static void an_event_and_its_lobby_name_each_other(void **state)
+{
+    char memory[ROOM_ID_MAX], event[ROOM_ID_MAX];
+    (void)state;
+    memset(event, 'e', sizeof(event));
+    size_t most = ROOM_ID_MAX - strlen(ROOM_LOBBY_PREFIX);
+    struct span lobby = room_id_lobby((struct span){event, most}, memory);
+    assert_true(lobby.len == ROOM_ID_MAX && room_id_is_valid(lobby));
+    assert_true(span_equal(room_id_event(lobby), (struct span){event, most}));
+    assert_null(room_id_lobby((struct span){event, most + 1}, memory).data);
+    assert_true(span_equal(room_id_lobby(SPAN("42"), memory), SPAN("lobby:42")));
+    assert_null(room_id_event(SPAN("lobby:")).data);
+    assert_null(room_id_event(SPAN("42")).data);
+}
+
 int main(void)
 {
     const struct CMUnitTest readers[] = {
@@ -314,6 +329,7 @@ int main(void)
         cmocka_unit_test(path_tail_is_exactly_one_segment),
         cmocka_unit_test(room_ids_are_1_to_64_of_the_alphabet),
         cmocka_unit_test(room_ids_refuse_every_other_byte_at_every_place),
+        cmocka_unit_test(an_event_and_its_lobby_name_each_other),
     };
     return cmocka_run_group_tests_name("readers", readers, NULL, NULL);
 }
